@@ -1,3 +1,4 @@
+# ruff: noqa: N818 - the names are those of the HTTP world, as in Starlette or httpx
 """Everything the endpoint refuses, in OpenAI's error shape.
 
     ApiError
@@ -167,7 +168,7 @@ class Unavailable(ApiError):
         super().__init__(message, code=code, headers=headers)
 
 
-class RawReply(Exception):  # noqa: N818 - not an error of ours: an answer in its exact bytes
+class RawReply(Exception):
     """Send exactly this instead of a chat completion; `cut` breaks the connection after it."""
 
     def __init__(
