@@ -30,10 +30,13 @@ EMPTY_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 MOST_STOPS = 16
 MOST_TOKENS = 2**31 - 1
 _MODE_NAMES = ("auto", "none", "required")
-_UNSUPPORTED = frozenset(
-    ["n", "logprobs", "top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty"]
-    + ["functions", "function_call", "audio", "modalities"]
-)
+_UNSUPPORTED = {"n", "logprobs", "top_logprobs", "logit_bias", "presence_penalty"} | {
+    "frequency_penalty",
+    "functions",
+    "function_call",
+    "audio",
+    "modalities",
+}
 _HUGE_EXPONENT = re.compile(rb"\d[eE]\+?0*\d{3}")
 
 
