@@ -59,7 +59,7 @@ def parameters_schema(model: type[BaseModel]) -> dict[str, Any]:
     schema = model.model_json_schema()
     schema.pop("additionalProperties", None)
     tidy: dict[str, Any] = _tidy(schema)
-    tidy.setdefault("properties", {})
+    tidy.setdefault("required", [])
     return tidy
 
 

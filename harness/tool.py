@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from pydantic import BaseModel
 
@@ -34,7 +34,7 @@ from harness.schema import (
 
 if TYPE_CHECKING:
     from harness.cancel import CancelToken
-    from harness.state import RunState
+    from harness.ports import Spawn
     from harness.workspace import Workspace
 
 __all__ = [
@@ -60,14 +60,6 @@ class PermanentToolError(ToolError):
     """The tool could not do it and never will: the run ends `failed` with this text."""
 
 
-class RunChild(Protocol):
-    """Carries a subagent's run to its ending, with the caller's token and prices."""
-
-    def __call__(
-        self, task: str, *, tools: tuple[str, ...] | None = None, max_turns: int | None = None
-    ) -> Awaitable[RunState]: ...
-
-
 def _nowhere(_message: str, _done: int | None, _total: int | None) -> None:
     """Progress that nobody follows."""
 
@@ -81,10 +73,11 @@ class ToolContext:
     workspace: Workspace
     cancel: CancelToken
     idempotency_key: str = ""
-    fingerprint: str | None = None
+    fingerprint: str = ""
     """What `Tool.fingerprint` said when the call was approved, where somebody approved it."""
     report: Callable[[str, int | None, int | None], None] = _nowhere
-    run_child: RunChild | None = None
+    spawn: Spawn | None = None
+    """Carries a subagent's run, where this run may have one."""
 
     def progress(self, message: str, done: int | None = None, total: int | None = None) -> None:
         """Tell whoever watches how far the call is. Safe from any thread, cheap to call often."""
@@ -121,9 +114,8 @@ class Tool:
         """Whether a person is asked where no standing rule says otherwise."""
         return self.effect != "read"
 
-    @property
-    def wire(self) -> dict[str, Any]:
-        """The tool as it goes to the provider."""
+    def schema(self) -> dict[str, Any]:
+        """The tool as it goes to the provider, keys always in this order."""
         return {
             "type": "function",
             "function": {
@@ -159,9 +151,12 @@ class Tool:
         shown = json.dumps(arguments, ensure_ascii=False)
         return f"Runs {self.name} with {shown}. What it changes is not known."
 
-    def fingerprint(self, arguments: Mapping[str, Any], workspace: Workspace) -> str | None:
-        """What the call's effect depends on, as a short text: another text means ask again."""
-        return self.take_fingerprint(arguments, workspace) if self.take_fingerprint else None
+    def fingerprint(self, arguments: Mapping[str, Any], workspace: Workspace) -> str:
+        """What the call's effect depends on, as a short text: another text means ask again.
+
+        Empty where the tool does not say.
+        """
+        return self.take_fingerprint(arguments, workspace) if self.take_fingerprint else ""
 
     @staticmethod
     def _plain(checked: BaseModel) -> dict[str, Any]:

@@ -34,6 +34,12 @@ class WorkspaceError(ToolError):
     """A path cannot be used. The text is for the model."""
 
 
+def plain_path(path: str) -> str:
+    """`path` without what does not count in it: `./a//b` is `a/b`. Refuses nothing."""
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    return ("/" if path.startswith("/") else "") + "/".join(names)
+
+
 class Workspace:
     """File access confined to one folder.
 
@@ -85,13 +91,13 @@ class Workspace:
         with self.open_read(path) as file:
             return os.fstat(file.fileno()).st_size
 
-    def delete(self, path: str, expected: str | None = None) -> None:
+    def delete(self, path: str, expected: str = "") -> None:
         """Remove the file at `path`.
 
         Args:
             path: Relative to the root.
-            expected: The `fingerprint` that was approved; a file that has
-                another one now is left alone.
+            expected: The `fingerprint` that was approved, if one was; a file
+                that has another one now is left alone.
 
         Raises `WorkspaceError`. The name is removed relative to the open
         folder and never followed, so nothing outside can be removed.
@@ -100,7 +106,7 @@ class Workspace:
             descriptor = _open_regular(parent, name, path)
             try:
                 opened = os.fstat(descriptor)
-                if expected is not None and _fingerprint(opened) != expected:
+                if expected and _fingerprint(opened) != expected:
                     raise WorkspaceError(
                         f"{path} changed since its deletion was approved, so it was not deleted."
                     )
