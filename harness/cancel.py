@@ -84,9 +84,10 @@ class CancelToken:
         return child
 
     def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` once when cancelled, in the cancelling thread; at once when it is already.
+        """Call `callback` once when cancelled, in the cancelling thread.
 
-        It must be quick and must not raise. Returns a function that takes it back.
+        Called at once where the token is cancelled already. It must be quick and
+        must not raise. Returns a function that takes it back.
         """
         with self._lock:
             if self._reason is None:

@@ -10,10 +10,14 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 from harness.state import Interruption, Outcome, Status
+
+
+Money = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
+"""US dollars; a plain number in JSON."""
 
 
 class Base(BaseModel):
@@ -22,9 +26,9 @@ class Base(BaseModel):
     )
     run_id: str
     seq: int = 0
-    """Given by the store at commit."""
+    """Given when the event is recorded."""
     time: str = ""
-    """UTC, ISO 8601 with milliseconds; given by the store at commit."""
+    """UTC, ISO 8601 with milliseconds; given when the event is recorded."""
 
 
 class RunStarted(Base):
@@ -46,9 +50,9 @@ class Turn(Base):
     cached_tokens: int
     completion_tokens: int
     total_tokens: int
-    cost_usd: Decimal | None
+    cost_usd: Money | None
     """Of this turn."""
-    run_cost_usd: Decimal | None
+    run_cost_usd: Money | None
     """Of the run up to and with this turn."""
     finish_reason: str
     ms: float
@@ -151,7 +155,7 @@ class RunStopped(Base):
     tool_runs: int
     prompt_tokens: int
     completion_tokens: int
-    cost_usd: Decimal | None
+    cost_usd: Money | None
     stop_ms: float | None = None
     """For a cancelled run: from Stop to this event."""
     abandoned: tuple[str, ...] = ()

@@ -35,6 +35,9 @@ class ReplyUsage(NamedTuple):
     completion: int = 0
 
 
+NO_USAGE = ReplyUsage()
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """One model reply, whatever was wrong with it: what was read counts."""
@@ -42,7 +45,7 @@ class Reply:
     content: str | None
     tool_calls: tuple[WireCall, ...] = ()
     finish_reason: str = "stop"
-    usage: ReplyUsage = ReplyUsage()
+    usage: ReplyUsage = NO_USAGE
     ms: float = 0.0
     first_token_ms: float | None = None
     model: str | None = None
@@ -84,35 +87,6 @@ class Provider(Protocol):
     async def aclose(self) -> None: ...
 
 
-OnProgress = Callable[[str, int | None, int | None], None]
-
-
-@dataclass(frozen=True, slots=True)
-class ChildResult:
-    """What a subagent brought back: `content` is never empty and never a crash."""
-
-    run_id: str
-    status: str
-    content: str
-
-
-class Spawn(Protocol):
-    """Handed to a tool as `ctx.spawn`: carries a child run to its ending.
-
-    The child has its own transcript and limits, the parent's cancel token and
-    prices; its tokens and cost count for the parent."""
-
-    def __call__(
-        self,
-        task: str,
-        *,
-        tools: Sequence[str] | None = None,
-        max_turns: int | None = None,
-        system_prompt: str | None = None,
-        model: str | None = None,
-    ) -> Awaitable[ChildResult]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Executed:
     """How one tool call went. `content` is what the model reads, never empty.
@@ -138,14 +112,3 @@ class Executor(Protocol):
     def __call__(
         self, tool: Tool, args: dict[str, Any], ctx: ToolContext
     ) -> Awaitable[Executed]: ...
-
-
-# What `harness.tool.ToolContext` must take, by keyword:
-#   run_id, call_id, idempotency_key, workspace: Workspace, cancel: CancelToken,
-#   report: OnProgress (what `ctx.progress(...)` calls; any thread),
-#   spawn: Spawn | None
-# and what `harness.tool.Tool` must have beside the contract's names:
-#   schema() -> {"type": "function", "function": {...}} in fixed key order;
-#   fingerprint(args, workspace) -> str: "" or a digest of what the call would
-#   touch (delete_file: the file's content), so that an approval given for one
-#   content is asked again when the content has changed.

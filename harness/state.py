@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -37,7 +38,9 @@ class Value(BaseModel):
 
 
 class ApprovalNeeded(Value):
-    """A call waits for a person. `digest` is `call_digest` of what would run."""
+    """A call waits for a person. `digest` is `call_digest` of what would run.
+
+    A decision is good only for this digest."""
 
     kind: Literal["approval"] = "approval"
     call_id: str
@@ -53,6 +56,7 @@ class InDoubt(Value):
     call_id: str
     tool_name: str
     args: dict[str, Any]
+    digest: str
 
 
 class MaxTurns(Value):
@@ -83,8 +87,15 @@ class ConditionMet(Value):
     detail: str
 
 
+class NoReply(Value):
+    """The model's endpoint gave nothing to go on with: it failed, or said nothing."""
+
+    kind: Literal["no_reply"] = "no_reply"
+    detail: str
+
+
 Interruption = Annotated[
-    ApprovalNeeded | InDoubt | MaxTurns | MaxBudget | Cancelled | ConditionMet,
+    ApprovalNeeded | InDoubt | MaxTurns | MaxBudget | Cancelled | ConditionMet | NoReply,
     Field(discriminator="kind"),
 ]
 
@@ -163,8 +174,8 @@ class Usage(Value):
 class Decision(Value):
     """What a person, or a standing rule, said about one call.
 
-    `digest` binds it to the exact arguments that were shown; for `edit` it is
-    the digest of the edited ones. A decision is used once."""
+    `digest` binds it to the exact arguments that may run: those that were shown,
+    or for `edit` the edited ones. A decision is used once."""
 
     call_id: str
     action: Literal["approve", "edit", "reject", "happened", "run_again", "abandon"]
@@ -172,7 +183,8 @@ class Decision(Value):
     args: dict[str, Any] | None = None
     """The edited arguments, for `edit` only."""
     reason: str | None = None
-    """Required for `reject`; goes to the model in words."""
+    """Required for `reject`; goes to the model in words. For `happened`: what came
+    of it, where the person knows."""
     decided_by: str = "person"
 
 
@@ -220,6 +232,9 @@ class RunState(Value):
     seconds: float = 0.0
     """Time spent while somebody carried the run, over all processes."""
     usage: Usage = Usage()
+    """Its subagents' tokens and cost included."""
+    last_seq: int = 0
+    """The sequence number of its latest event."""
     messages: tuple[Message, ...] = ()
     calls: dict[str, CallRecord] = {}
     decisions: dict[str, Decision] = {}
@@ -233,12 +248,20 @@ class RunState(Value):
         return tuple(self.calls[i] for i in ids if self.calls[i].state != "settled")
 
 
-def call_digest(run_id: str, call_id: str, tool_name: str, args: dict[str, Any]) -> str:
+def call_digest(
+    run_id: str,
+    call_id: str,
+    tool_name: str,
+    args: Mapping[str, Any],
+    fingerprint: str | None = None,
+) -> str:
     """SHA-256 over the run, the call, the tool and the exact arguments, as hex.
 
-    Arguments are compared as JSON values: key order does not count."""
+    Arguments are compared as JSON values: key order does not count. `fingerprint`
+    is what the tool says its effect depends on (a file's content, say), so that
+    an approval does not outlive a change of it."""
     text = json.dumps(
-        [run_id, call_id, tool_name, args],
+        [run_id, call_id, tool_name, args, fingerprint],
         sort_keys=True,
         separators=(",", ":"),
         ensure_ascii=False,
