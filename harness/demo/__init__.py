@@ -1,7 +1,8 @@
-"""The demo workspace: three small files to try an agent on.
+"""The demo workspace: three small files to try an agent on, and an archive to scan.
 
 errors.log is the largest and the only one that mentions a timeout; notes.txt is the one about
-rotating logs. Published token counts rest on the text of errors.log.
+rotating logs. Published token counts rest on the text of errors.log. The archive's name begins
+with a dot, so that it is not listed among the files.
 """
 
 from __future__ import annotations
@@ -9,13 +10,20 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
+from harness.tools.archive import DEMO_SECONDS, write_demo_archive
+
 DEMO_FILES = ("access.log", "errors.log", "notes.txt")
+DEMO_ARCHIVE = ".archive.zip"
 
 
-def copy_demo(target: Path) -> Path:
+def copy_demo(target: Path, archive_seconds: float = DEMO_SECONDS) -> Path:
     """Write the demo's files to the folder `target`, made where missing, and return it.
 
     A file that is there already is left as it is.
+
+    Args:
+        target: The folder.
+        archive_seconds: How long a scan of the archive takes.
     """
     target.mkdir(parents=True, exist_ok=True)
     for name in DEMO_FILES:
@@ -25,4 +33,6 @@ def copy_demo(target: Path) -> Path:
                 file.write(data)
         except FileExistsError:
             continue
+    if not (target / DEMO_ARCHIVE).exists():
+        write_demo_archive(target / DEMO_ARCHIVE, archive_seconds)
     return target

@@ -140,7 +140,7 @@ WRONG: dict[str, Change] = {
     "args_list": _arguments('["errors.log"]'),
     "args_null": _arguments("null"),
     "args_empty": _arguments(""),
-    "args_huge": _arguments('{"path":"' + "x" * HUGE_ARGUMENT_BYTES + '"}'),
+    "args_huge": _arguments('{"path":"' + "log " * (HUGE_ARGUMENT_BYTES // 4) + '"}'),
     "no_text": lambda _: Reply(text=None),
 }
 
