@@ -1,4 +1,3 @@
-# ruff: noqa: N818 - the names are those of the HTTP world, as in Starlette or httpx
 """Everything the endpoint refuses, in OpenAI's error shape.
 
     ApiError
