@@ -227,6 +227,8 @@ class RunState(Value):
     interruption: Interruption | None = None
     answer: str = ""
     answered_from_evidence: bool = False
+    unsupported: tuple[str, ...] = ()
+    """What the answer names and no tool result holds: it is marked with these."""
     turns: int = 0
     tool_runs: int = 0
     seconds: float = 0.0
