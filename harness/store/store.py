@@ -1,0 +1,369 @@
+"""All runs in one SQLite file: their heads, messages, calls, decisions, events.
+
+One step of a run is one `Step`: what changed of its state together with the
+events that say so, written whole or not at all. Only the owner of a run writes
+to it, and every step proves that in its own transaction. Anybody reads, at any
+time, from any process.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from harness.errors import (
+    AlreadyCarried,
+    LeaseLost,
+    RunExists,
+    StoreClosed,
+    StoreDamaged,
+)
+from harness.events import EVENT, Event
+from harness.state import CallRecord, Decision, Message, RunState
+from harness.store import decisions, lists
+from harness.store.files import connect, typed_errors
+from harness.store.lease import Lease, Owner, alive, process_of, sweep
+from harness.store.lists import RunSummary
+from harness.store.rows import HEAD, call_row, dumps, head_of, load_state, number_of
+from harness.store.schema import MIGRATIONS, migrate, version
+from harness.store.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one step of a run adds. Of `state` only the head is written."""
+
+    lease: Lease
+    state: RunState
+    first_message: int = 0
+    messages: tuple[Message, ...] = ()
+    calls: tuple[CallRecord, ...] = ()
+    used: tuple[str, ...] = ()
+    """Call ids whose decision this step uses up."""
+    events: tuple[Event, ...] = ()
+    new_settings: bool = False
+    """A resume has raised the limits, so `state.settings` is written too."""
+    release: bool = False
+    """The run is carried no longer."""
+
+
+class Store:
+    """See the module's docstring. Open it with `Store.open`; safe for threads.
+
+    Whatever writes returns a future that is done when it is on the disk. Every
+    method raises a typed `StoreError` where the file cannot be used.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._owners = path.parent / "owners"
+        self._owner: Owner | None = None
+        self._lock = threading.Lock()
+        self._carried: set[str] = set()
+        self._idle: list[sqlite3.Connection] = []
+        self._writer = Writer(path)
+        self._process = os.getpid()
+        self._closed = False
+        # Runs when a store is forgotten, and when the program ends.
+        self._finalizer = weakref.finalize(self, self._writer.close)
+
+    @classmethod
+    def open(cls, path: Path | str) -> Store:
+        """The store in the file `path`, made or brought up to date where needed."""
+        path = Path(path)
+        with typed_errors(path):
+            if _version_at(path) < len(MIGRATIONS):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                connection = connect(path, writing=True)
+                try:
+                    migrate(connection)
+                finally:
+                    connection.close()
+        return cls(path)
+
+    def close(self) -> None:
+        """Wait until all is written, then let go of every file."""
+        self._closed = True
+        self._finalizer()
+        with self._lock:
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
+            if self._owner is not None:
+                self._owner.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Reading
+
+    def load(self, run_id: str) -> RunState:
+        """The run as it is now. Raises `NoSuchRun`, or `StoreDamaged` for this run alone."""
+        with self._reading() as connection:
+            try:
+                return load_state(connection, run_id)
+            except (ValueError, KeyError, TypeError, ValidationError) as error:
+                raise StoreDamaged(
+                    f"Run {run_id} cannot be read ({type(error).__name__}); "
+                    f"the store {self.path} is damaged there. Other runs may be whole."
+                ) from error
+
+    def events(self, run_id: str, after: int = 0, limit: int = 1000) -> list[Event]:
+        """The run's events with a sequence number above `after`, in order, at most `limit`."""
+        return [EVENT.validate_json(line) for line in self.event_lines(run_id, after, limit)]
+
+    def event_lines(self, run_id: str, after: int = 0, limit: int = 1000) -> list[str]:
+        """The same as lines of JSON, just as they were written."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT body FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?",
+                (number_of(connection, run_id), after, limit),
+            )
+            return [body for (body,) in rows]
+
+    def runs(
+        self,
+        *,
+        status: str | None = None,
+        model: str | None = None,
+        text: str | None = None,
+        parent: str | None = None,
+        limit: int = 100,
+        before: int | None = None,
+    ) -> list[RunSummary]:
+        """Runs, the newest first.
+
+        Args:
+            status: Only runs with it.
+            model: Only runs of it.
+            text: Only runs whose task or answer holds it, whatever its case.
+            parent: Only the subagents of this run; without it, only runs that
+                nobody's run started.
+            limit: At most so many.
+            before: Only runs with a lower `RunSummary.number`, for the next page.
+        """
+        with self._reading() as connection:
+            return lists.runs(connection, status, model, text, parent, limit, before)
+
+    def carrier(self, run_id: str) -> str | None:
+        """Who carries the run just now, in words, or `None`."""
+        with self._reading() as connection:
+            owner = connection.execute(
+                "SELECT owner FROM heads WHERE run = ?", (number_of(connection, run_id),)
+            ).fetchone()[0]
+        return self._alive(owner, run_id)
+
+    # Writing
+
+    @contextmanager
+    def claim(self, run_id: str) -> Iterator[None]:
+        """Hold the run within this process, around `create` or `acquire` and all that follows.
+
+        Raises `AlreadyCarried`, where it is held here already.
+        """
+        with self._lock:
+            if run_id in self._carried:
+                raise AlreadyCarried(
+                    f"Run {run_id} is already being carried by this process. "
+                    "Cancel it, or wait for its ending."
+                )
+            self._carried.add(run_id)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._carried.discard(run_id)
+
+    def create(self, state: RunState, events: tuple[Event, ...]) -> tuple[Lease, Future[None]]:
+        """Write a new run and own it, inside `claim`. The future raises `RunExists`."""
+        lease = Lease(state.run_id, self._own(), 1)
+
+        def work(connection: sqlite3.Connection) -> None:
+            row = (
+                state.run_id, state.parent_run_id, state.created_at, state.settings.model,
+                state.task, state.settings.model_dump_json(),
+            )  # fmt: skip
+            try:
+                run = connection.execute(
+                    "INSERT INTO runs (run_id, parent_run_id, created_at, model, task, settings)"
+                    " VALUES (?, ?, ?, ?, ?, ?)",
+                    row,
+                ).lastrowid
+            except sqlite3.IntegrityError:
+                raise RunExists(f"There is a run {state.run_id} already.") from None
+            columns = ("run", "owner", "epoch", *HEAD)
+            connection.execute(
+                f"INSERT INTO heads ({', '.join(columns)})"  # noqa: S608 - our own names
+                f" VALUES ({', '.join('?' * len(columns))})",
+                (run, lease.owner, lease.epoch, *head_of(state)),
+            )
+            _append(connection, int(run or 0), Step(lease, state, 0, state.messages, events=events))
+
+        return lease, self._writer.submit(work)
+
+    def acquire(self, run_id: str) -> Future[tuple[Lease, RunState]]:
+        """Become the run's owner, inside `claim`; a dead owner is taken over.
+
+        The future raises `AlreadyCarried` while somebody carries it.
+        """
+        owner = self._own()
+
+        def work(connection: sqlite3.Connection) -> tuple[Lease, RunState]:
+            run = number_of(connection, run_id)
+            holder, epoch = connection.execute(
+                "SELECT owner, epoch FROM heads WHERE run = ?", (run,)
+            ).fetchone()
+            if holder != owner and (who := self._alive(holder, run_id)):
+                raise AlreadyCarried(
+                    f"Run {run_id} is already being carried by {who}. Cancel it there, or wait."
+                )
+            connection.execute(
+                "UPDATE heads SET owner = ?, epoch = ? WHERE run = ?", (owner, epoch + 1, run)
+            )
+            return Lease(run_id, owner, epoch + 1), load_state(connection, run_id)
+
+        return self._writer.submit(work)
+
+    def commit(self, step: Step) -> Future[None]:
+        """Write one step. The future raises `LeaseLost` where the run has another owner."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            lease = step.lease
+            run = number_of(connection, lease.run_id)
+            changed = connection.execute(
+                f"UPDATE heads SET {', '.join(f'{name} = ?' for name in HEAD)},"  # noqa: S608 - our own names
+                " owner = ? WHERE run = ? AND owner = ? AND epoch = ?",
+                (
+                    *head_of(step.state),
+                    None if step.release else lease.owner,
+                    run,
+                    lease.owner,
+                    lease.epoch,
+                ),
+            )
+            if changed.rowcount == 0:
+                raise LeaseLost(
+                    f"Run {lease.run_id} has been taken over by another process; "
+                    "nothing more was written here."
+                )
+            _append(connection, run, step)
+
+        return self._writer.submit(work)
+
+    def decide(
+        self, run_id: str, decision: Decision, shown: str, args: dict[str, Any]
+    ) -> Future[None]:
+        """Record a decision for a run that waits for it: `harness.store.decisions.record`."""
+        return self._writer.submit(
+            lambda connection: decisions.record(connection, run_id, decision, shown, args)
+        )
+
+    def request_cancel(self, run_id: str, reason: str) -> Future[None]:
+        """Ask whoever carries the run to stop it."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "INSERT INTO cancel_requests (run, reason) VALUES (?, ?)"
+                " ON CONFLICT (run) DO NOTHING",
+                (number_of(connection, run_id), reason),
+            )
+
+        return self._writer.submit(work)
+
+    # Within
+
+    def _own(self) -> str:
+        with self._lock:
+            self._usable()
+            if self._owner is None:
+                sweep(self._owners)
+                self._owner = Owner(self._owners)
+            return self._owner.name
+
+    def _alive(self, owner: str | None, run_id: str) -> str | None:
+        if owner is None:
+            return None
+        if self._owner is not None and owner == self._owner.name:
+            return "this process" if run_id in self._carried else None
+        return process_of(self._owners, owner) if alive(self._owners, owner) else None
+
+    def _usable(self) -> None:
+        if self._closed:
+            raise StoreClosed("The store is closed.")
+        if os.getpid() != self._process:
+            raise StoreClosed("The store was opened before a fork. Open it again in this process.")
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection inside one read transaction.
+
+        Waits for what this store still has to write, so that one reads here what
+        one has done here.
+        """
+        self._usable()
+        self._writer.flush()
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+        with typed_errors(self.path):
+            connection = connection or connect(self.path, writing=False)
+            try:
+                connection.execute("BEGIN")
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                connection.close()
+                raise
+        with self._lock:
+            self._idle.append(connection)
+
+
+def _version_at(path: Path) -> int:
+    if not path.exists():
+        return 0
+    connection = connect(path, writing=False)
+    try:
+        return version(connection)
+    finally:
+        connection.close()
+
+
+def _append(connection: sqlite3.Connection, run: int, step: Step) -> None:
+    connection.executemany(
+        "INSERT INTO messages (run, seq, body) VALUES (?, ?, ?)",
+        [
+            (run, number, dumps(message))
+            for number, message in enumerate(step.messages, step.first_message)
+        ],
+    )
+    connection.executemany(
+        "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, call_id) DO UPDATE"
+        " SET state = excluded.state, ran_args = excluded.ran_args, outcome = excluded.outcome,"
+        " child_run_id = excluded.child_run_id",
+        [call_row(run, record) for record in step.calls],
+    )
+    connection.executemany(
+        "UPDATE decisions SET used = 1 WHERE run = ? AND call_id = ?",
+        [(run, call_id) for call_id in step.used],
+    )
+    connection.executemany(
+        "INSERT INTO events (run, seq, body) VALUES (?, ?, ?)",
+        [(run, event.seq, event.model_dump_json(by_alias=True)) for event in step.events],
+    )
+    if step.new_settings:
+        settings = step.state.settings.model_dump_json()
+        connection.execute("UPDATE runs SET settings = ? WHERE run = ?", (settings, run))
+    if step.release:
+        connection.execute("DELETE FROM cancel_requests WHERE run = ?", (run,))
