@@ -88,6 +88,33 @@ class Provider(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ChildResult:
+    """What a subagent brought back: `content` is never empty and never a crash."""
+
+    run_id: str
+    status: str
+    content: str
+
+
+class Spawn(Protocol):
+    """Handed to a tool as `context.spawn`: carries a child run to its ending.
+
+    The child has its own transcript and limits, the parent's cancel token and
+    prices; its tokens and cost count for the parent. Without `tools` it gets
+    the parent's reads."""
+
+    def __call__(
+        self,
+        task: str,
+        *,
+        tools: Sequence[str] | None = None,
+        max_turns: int | None = None,
+        system_prompt: str | None = None,
+        model: str | None = None,
+    ) -> Awaitable[ChildResult]: ...
+
+
+@dataclass(frozen=True, slots=True)
 class Executed:
     """How one tool call went. `content` is what the model reads, never empty.
 
