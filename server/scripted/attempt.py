@@ -1,21 +1,38 @@
-"""Which try of the same request this is, by what the client says.
+"""What a scripted backend knows of a request beside its body, and a stall that is really silent.
 
 The scripted provider has no memory, so a fault that goes away ("fails twice, then works") needs
 the client's own count: our harness sends `X-Attempt`, the openai client its retry count. A
-backend sees the body only, so a layer around the app leaves the number where it can read it.
+backend sees the body only, so a layer around the app leaves the number where it can read it. And
+the server tells a client that waits now and then that it is still working; the layer holds that
+back for a reply that is to look dead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HEADERS = ("x-attempt", "x-stainless-retry-count")
 
-_attempt: ContextVar[int] = ContextVar("attempt", default=0)
+
+@dataclass(slots=True)
+class Asked:
+    """One request. `silent`: nothing more is sent to its client."""
+
+    attempt: int = 0
+    silent: bool = False
+
+
+_asked: ContextVar[Asked] = ContextVar("asked")
+
+
+def current() -> Asked:
+    """The request of the current context; outside the layer, one that is the first try."""
+    return _asked.get(Asked())
 
 
 def read_attempt(headers: Mapping[str, str]) -> int:
@@ -27,20 +44,23 @@ def read_attempt(headers: Mapping[str, str]) -> int:
     return 0
 
 
-def current_attempt() -> int:
-    """The try that the request of the current context is."""
-    return _attempt.get()
-
-
 class AttemptLayer:
-    """An ASGI app around `app` that notes each request's attempt for `current_attempt`."""
+    """An ASGI app around `app`, for a server with a scripted backend."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """`app` is the server's, with a scripted backend."""
+        """`app` is the server's."""
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, with its number set."""
-        if scope["type"] == "http":
-            _attempt.set(read_attempt(Headers(scope=scope)))
-        await self.app(scope, receive, send)
+        """Pass the request on, with what is known of it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        asked = Asked(read_attempt(Headers(scope=scope)))
+        _asked.set(asked)
+
+        async def unless_silent(message: Message) -> None:
+            if not asked.silent:
+                await send(message)
+
+        await self.app(scope, receive, unless_silent)

@@ -13,7 +13,7 @@ from typing import Any, cast
 from server.backend import CallPiece, Finish, FinishReason, Piece, TextPiece
 from server.errors import BadRequest, ModelNotFound
 from server.scripted import faults, tokens
-from server.scripted.attempt import current_attempt
+from server.scripted.attempt import current
 from server.scripted.conversation import Reply, offered_only, read_conversation, with_ids
 from server.scripted.recording import read_recording
 from server.scripted.scenarios import SCENARIOS, Scenario
@@ -97,7 +97,7 @@ class ScriptedBackend:
         scenario, rules = self._find(request.model)
         _refuse_what_no_script_can(request)
         talk = read_conversation(request)
-        rule = rule_for(rules, scenario.name, talk.turn + 1, current_attempt())
+        rule = rule_for(rules, scenario.name, talk.turn + 1, current().attempt)
         reply = with_ids(offered_only(scenario.play(talk), talk.offered), talk.calls_so_far)
         if reply.note:
             log.warning("%s", reply.note)
@@ -217,4 +217,5 @@ async def _wait(milliseconds: float | None) -> None:
 
 async def _stall() -> None:
     """Say nothing more until the client goes."""
+    current().silent = True
     await asyncio.Event().wait()
