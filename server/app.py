@@ -57,7 +57,7 @@ def create_app(
 
     Args:
         backend: where replies come from; whoever made it also closes it.
-        allowed_hosts: host names under which this server may be addressed.
+        allowed_hosts: values of `Host` under which this server answers, see `local.guard`.
         token: if given, what a client must send as `Authorization: Bearer …`, except to /health.
         stopping: once set, the replies under way are broken off.
     """
@@ -78,13 +78,13 @@ def create_app(
     app.router.redirect_slashes = False
     app.state.backend = backend
     app.state.stopping = stopping or asyncio.Event()
-    return _Door(app, frozenset(allowed_hosts), token)
+    return _Door(app, tuple(allowed_hosts), token)
 
 
 class _Door:
     """Refuses those who may not ask at all, before the request is looked at."""
 
-    def __init__(self, app: ASGIApp, allowed_hosts: frozenset[str], token: str | None) -> None:
+    def __init__(self, app: ASGIApp, allowed_hosts: Collection[str], token: str | None) -> None:
         self._app = app
         self._allowed_hosts = allowed_hosts
         self._token = token
@@ -98,7 +98,7 @@ class _Door:
     def _refusal(self, scope: Scope) -> ApiError | None:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
-        host = hosts[0] if len(hosts) == 1 else ""
+        host = hosts[0] if len(hosts) == 1 else None
         reason = check(scope["method"], host, headers.get("origin"), self._allowed_hosts)
         if reason is not None:
             return Forbidden(reason, code="forbidden", headers={"Connection": "close"})

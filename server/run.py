@@ -14,7 +14,7 @@ from types import FrameType
 import httpx
 import uvicorn
 
-from local.guard import LOOPBACK_HOSTS
+from local.guard import allowed_hosts
 from server.app import create_app
 from server.backend import Backend
 
@@ -83,11 +83,15 @@ def _bracketed(host: str) -> str:
 class Server(uvicorn.Server):
     """Uvicorn, which at its end breaks off the requests that are running instead of waiting."""
 
-    def __init__(self, backend: Backend, *, host: str, token: str | None = None) -> None:
-        """`host` is the address it is reached under, and with loopback the only one."""
+    def __init__(self, backend: Backend, *, host: str, port: int, token: str | None = None) -> None:
+        """`host` and `port` are those of the socket that it will be given."""
         self._stopping = asyncio.Event()
-        allowed = LOOPBACK_HOSTS | {host}
-        app = create_app(backend, allowed_hosts=allowed, token=token, stopping=self._stopping)
+        app = create_app(
+            backend,
+            allowed_hosts=allowed_hosts(host, port),
+            token=token,
+            stopping=self._stopping,
+        )
         super().__init__(
             uvicorn.Config(
                 app,
@@ -130,7 +134,8 @@ def serve(
     # Uvicorn raises the signal once more when it has ended; by then it has been obeyed.
     before = {number: signal.signal(number, _obeyed) for number in _SIGNALS}
     try:
-        Server(backend, host=host, token=token).run(sockets=[bound])
+        port = bound.getsockname()[1]
+        Server(backend, host=host, port=port, token=token).run(sockets=[bound])
     finally:
         bound.close()
         backend.close()
