@@ -1,0 +1,1 @@
+"""One module a command; see `uitweg.main` for how one is added."""
