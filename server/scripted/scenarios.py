@@ -35,7 +35,6 @@ RESEARCH = call("research", question="Which file mentions a timeout?")
 
 _TIMEOUT = re.compile(r"worker \d+ timed out after \d+ ms")
 _DELETED = re.compile(r"deleted (\S+)")
-_REFUSED = re.compile(r"declined|denied|rejected|not run|did not run", re.IGNORECASE)
 _FAILED = re.compile(r"no such file|denied|declined|tool failed|did not run", re.IGNORECASE)
 
 
@@ -68,9 +67,11 @@ def say_deleted(talk: Conversation) -> Reply:
     said = talk.last
     if found := _DELETED.search(said):
         return answer(f"Deleted {found[1].rstrip('.')} to free space.")
-    if _REFUSED.search(said):
+    if "declined" in said:
         return answer("I did not delete anything: you declined the deletion.")
-    if said.strip():
+    if "outcome is unknown" in said:
+        return answer("I do not know whether access.log was deleted.")
+    if said.strip() and "it took effect" not in said:
         return answer(f"I could not delete access.log: {said}")
     return answer("Deleted access.log to free space.")
 

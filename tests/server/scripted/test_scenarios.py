@@ -103,6 +103,14 @@ DESTRUCTIVE = "Free up some disk space."
         ),
         ("", PUBLISHED["approval"]["reject_with_nothing"]["answer"]),
         ("The arguments were changed. deleted notes.txt", "Deleted notes.txt to free space."),
+        (
+            "The program ended, so its outcome is unknown. It was not run again.",
+            "I do not know whether access.log was deleted.",
+        ),
+        (
+            "The program ended while this call ran. The user has checked: it took effect.",
+            "Deleted access.log to free space.",
+        ),
         ("no such file: access.log.", "I could not delete access.log: no such file: access.log."),
     ],
 )

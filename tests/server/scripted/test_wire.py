@@ -1,13 +1,14 @@
 """The scripted provider over real HTTP: plain, streamed, broken."""
 
 import json
+import socket
 import threading
-import time
 
 import httpx
 import pytest
 import uvicorn
 
+from local.guard import loopback_hosts
 from server.app import create_app
 from server.scripted import ScriptedBackend
 from server.scripted.attempt import AttemptLayer
@@ -20,16 +21,16 @@ BODY = {
 
 @pytest.fixture(scope="module")
 def url():
-    app = AttemptLayer(create_app(ScriptedBackend(), allowed_hosts=["127.0.0.1"]))
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", lifespan="off"))
-    thread = threading.Thread(target=server.run)
+    bound = socket.create_server(("127.0.0.1", 0))
+    port = bound.getsockname()[1]
+    app = AttemptLayer(create_app(ScriptedBackend(), allowed_hosts=loopback_hosts(port)))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
     thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
     yield f"http://127.0.0.1:{port}/v1"
     server.should_exit = True
     thread.join()
+    bound.close()
 
 
 @pytest.fixture
