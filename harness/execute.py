@@ -167,14 +167,24 @@ class _TaskWork:
 
 async def _gather(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> CappedText:
     output = CappedText()
-    value = tool.call(arguments, context)
-    if isinstance(value, Awaitable):
-        value = await value
-    if isinstance(value, AsyncIterator):
-        await collect_async(value, output)
-    else:
-        collect(value, output)
+    try:
+        value = tool.call(arguments, context)
+        if isinstance(value, Awaitable):
+            value = await value
+        if isinstance(value, AsyncIterator):
+            await collect_async(value, output)
+        else:
+            collect(value, output)
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise _as_exception(error) from None
     return output
+
+
+def _as_exception(error: BaseException) -> BaseException:
+    """`error` as something that a future can hold and that ends no event loop."""
+    if isinstance(error, (StopIteration, SystemExit, KeyboardInterrupt, asyncio.CancelledError)):
+        return RuntimeError(f"{type(error).__name__} {error}".strip())
+    return error
 
 
 def _let_go(task: asyncio.Task[CappedText]) -> None:
@@ -221,11 +231,8 @@ def _settler(
         def apply() -> None:
             if future.done():
                 return
-            if isinstance(error, (StopIteration, asyncio.CancelledError)):
-                # A future takes neither as an exception.
-                future.set_exception(ToolError(f"{type(error).__name__}: {error}"))
-            elif error is not None:
-                future.set_exception(error)
+            if error is not None:
+                future.set_exception(_as_exception(error))
             elif output is not None:
                 future.set_result(output)
             future.exception()  # read once, so that an unread late error is not logged

@@ -34,6 +34,10 @@ class WorkspaceError(ToolError):
     """A path cannot be used. The text is for the model."""
 
 
+class NoSuchFile(WorkspaceError):
+    """Nothing has that name."""
+
+
 def plain_path(path: str) -> str:
     """`path` without what does not count in it: `./a//b` is `a/b`. Refuses nothing."""
     names = [name for name in path.split("/") if name not in ("", ".")]
@@ -228,7 +232,7 @@ def _unusable(path: str, error: OSError) -> WorkspaceError:
 
 
 def _missing(path: str) -> WorkspaceError:
-    return WorkspaceError(f"no such file: {path}. {_HINT}")
+    return NoSuchFile(f"no such file: {path}. {_HINT}")
 
 
 def _spelled_so(parent: int, name: str) -> bool:

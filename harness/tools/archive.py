@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from harness.tool import ToolContext, ToolError, tool
-from harness.workspace import WorkspaceError
+from harness.workspace import NoSuchFile
 
 ARCHIVE_NAMES = ("archive.zip", ".archive.zip")
 PROGRESS_EVERY = 200
@@ -35,12 +35,10 @@ def scan_archive(
         try:
             with context.workspace.open_read(name) as file, zipfile.ZipFile(file) as archive:
                 return _scan(archive, wanted, context)
-        except WorkspaceError as error:
-            problem = error
+        except NoSuchFile:
+            continue
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
             raise ToolError(f"{name} cannot be read as an archive: {error}.") from None
-    if "no such file" not in str(problem):
-        raise problem
     raise ToolError("there is no archive here: a file named archive.zip is what this tool reads.")
 
 
