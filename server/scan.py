@@ -12,7 +12,6 @@ from server.wire import compact_json
 
 MOST_LEVELS = 100
 CALL_KEYS = frozenset(["name", "arguments", "parameters", "id", "type", "function"])
-_LONGEST_KEY = max(map(len, CALL_KEYS))
 _SPACE = " \t\r\n"
 _LITERAL_START = frozenset("-0123456789tfn")
 _LITERAL = frozenset("-+.0123456789eEtrufalsn")
@@ -46,7 +45,6 @@ class CallScanner:
         self.done = False
         self.name: str | None = None
         self._names = names
-        self._longest = max(map(len, names), default=0)
         self._stack: list[str] = []
         self._expect = Expect.VALUE
         self._escaped = False
@@ -132,11 +130,10 @@ class CallScanner:
         elif char == '"':
             self._end_string()
             return
-        if len(self._stack) == self._base:
+        if len(self._stack) == self._base and (self._is_key or self._key == "name"):
             self._string += char
-            if self._is_key and len(self._string) > _LONGEST_KEY:
-                self.plausible = False
-            if not self._is_key and self._key == "name" and len(self._string) > self._longest:
+            fitting = CALL_KEYS if self._is_key else self._names
+            if not any(word.startswith(self._string) for word in fitting):
                 self.plausible = False
 
     def _end_string(self) -> None:
