@@ -20,6 +20,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from pydantic import BaseModel
@@ -114,7 +115,8 @@ class Tool:
         """Whether a person is asked where no standing rule says otherwise."""
         return self.effect != "read"
 
-    def schema(self) -> dict[str, Any]:
+    @cached_property
+    def wire(self) -> dict[str, Any]:
         """The tool as it goes to the provider, keys always in this order."""
         return {
             "type": "function",

@@ -34,8 +34,8 @@ def look(
 
 
 def test_the_model_sees_the_first_paragraph_and_a_small_schema():
-    parameters = look.schema()["function"]["parameters"]
-    assert look.schema()["function"]["description"] == "Look into a file."
+    parameters = look.wire["function"]["parameters"]
+    assert look.wire["function"]["description"] == "Look into a file."
     assert parameters["properties"]["path"] == {
         "type": "string",
         "description": "The name of the file.",
@@ -48,7 +48,7 @@ def test_the_model_sees_the_first_paragraph_and_a_small_schema():
 
 
 def test_the_bundled_tools_are_worded_as_the_published_counts_need():
-    wire = [json.dumps(t.schema(), separators=(",", ":")) for t in bundled_tools().values()]
+    wire = [json.dumps(t.wire, separators=(",", ":")) for t in bundled_tools().values()]
     assert wire[:3] == [
         '{"type":"function","function":{"name":"list_files","description":"List the names of the '
         'files in the folder.","parameters":{"type":"object","properties":{},"required":[]}}}',
