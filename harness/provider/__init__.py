@@ -3,6 +3,23 @@
 from __future__ import annotations
 
 from harness.provider.client import HttpProvider
-from harness.provider.endpoint import Endpoint, endpoint_from_environment, normal_base_url
+from harness.provider.endpoint import (
+    DEFAULT_BASE_URL,
+    Endpoint,
+    endpoint_from_environment,
+    normal_base_url,
+)
+from harness.provider.listing import OfferedModel, find_model, offered_models
+from harness.provider.pool import Providers
 
-__all__ = ["Endpoint", "HttpProvider", "endpoint_from_environment", "normal_base_url"]
+__all__ = [
+    "DEFAULT_BASE_URL",
+    "Endpoint",
+    "HttpProvider",
+    "OfferedModel",
+    "Providers",
+    "endpoint_from_environment",
+    "find_model",
+    "normal_base_url",
+    "offered_models",
+]

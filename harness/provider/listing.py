@@ -1,0 +1,76 @@
+"""Which models an endpoint has, by its `/v1/models`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from harness.prices import prices_said_by
+from harness.provider.errors import EndpointUnreachable, ReplyUnreadable, RequestRefused
+from harness.state import Prices
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedModel:
+    """One entry. What only our servers say is `None` or unknown elsewhere."""
+
+    name: str
+    scripted: bool = False
+    profile: str | None = None
+    """The guidance profile that suits it."""
+    description: str = ""
+    prices: Prices = field(default_factory=Prices)
+
+
+def offered_models(
+    base_url: str, api_key: str | None = None, timeout: float = 10.0
+) -> list[OfferedModel]:
+    """The models of the endpoint, in its order.
+
+    Raises `EndpointUnreachable`, `RequestRefused` or `ReplyUnreadable`.
+    """
+    headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
+    local = urlsplit(base_url).hostname in ("127.0.0.1", "localhost", "::1")
+    try:
+        response = httpx.get(
+            f"{base_url}/models", headers=headers, timeout=timeout, trust_env=not local
+        )
+    except httpx.HTTPError as error:
+        raise EndpointUnreachable(
+            f"Nobody answers at {base_url} ({type(error).__name__}). Start the model server with "
+            "`uitweg serve`, or set LLM_BASE_URL to where one listens."
+        ) from error
+    if response.status_code != 200:
+        raise RequestRefused(f"{base_url}/models answered {response.status_code}.")
+    try:
+        entries = response.json()["data"]
+        return [_model(entry) for entry in entries]
+    except (ValueError, KeyError, TypeError):
+        raise ReplyUnreadable(f"{base_url}/models is no list of models.") from None
+
+
+def find_model(models: list[OfferedModel], name: str) -> OfferedModel:
+    """The entry for `name`, or one that knows nothing but the name.
+
+    A scripted model may carry a fault behind a question mark.
+    """
+    plain = name.partition("?")[0]
+    known = next((model for model in models if model.name in (name, plain)), OfferedModel(name))
+    return OfferedModel(name, known.scripted, known.profile, known.description, known.prices)
+
+
+def _model(entry: Mapping[str, Any]) -> OfferedModel:
+    ours = entry.get("uitweg")
+    about: Mapping[str, Any] = ours if isinstance(ours, Mapping) else {}
+    profile = about.get("profile")
+    return OfferedModel(
+        name=str(entry["id"]),
+        scripted=about.get("scripted") is True,
+        profile=profile if isinstance(profile, str) else None,
+        description=str(about.get("description") or ""),
+        prices=prices_said_by(entry),
+    )
