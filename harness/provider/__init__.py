@@ -10,14 +10,12 @@ from harness.provider.endpoint import (
     normal_base_url,
 )
 from harness.provider.listing import OfferedModel, find_model, offered_models
-from harness.provider.pool import Providers
 
 __all__ = [
     "DEFAULT_BASE_URL",
     "Endpoint",
     "HttpProvider",
     "OfferedModel",
-    "Providers",
     "endpoint_from_environment",
     "find_model",
     "normal_base_url",
