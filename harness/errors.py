@@ -12,7 +12,8 @@ HarnessError
 ├── DecisionError
 │   ├── NothingToDecide      the run does not wait for this decision
 │   ├── AlreadyDecided       somebody was first; says who
-│   └── DigestMismatch       what was shown is not what would run
+│   ├── DigestMismatch       what was shown is not what would run
+│   └── DecisionIncomplete   a refusal without a reason, wrong edited arguments
 └── StoreError
     ├── StoreTooNew          written by a newer version
     ├── StoreReadOnly
@@ -78,6 +79,10 @@ class AlreadyDecided(DecisionError):
 
 
 class DigestMismatch(DecisionError):
+    pass
+
+
+class DecisionIncomplete(DecisionError):
     pass
 
 

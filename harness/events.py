@@ -15,7 +15,6 @@ from pydantic.alias_generators import to_camel
 
 from harness.state import Interruption, Outcome, Status
 
-
 Money = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
 """US dollars; a plain number in JSON."""
 

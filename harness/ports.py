@@ -87,6 +87,10 @@ class Provider(Protocol):
     async def aclose(self) -> None: ...
 
 
+OnProgress = Callable[[str, int | None, int | None], None]
+"""What is going on, how much is done, of how much."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChildResult:
     """What a subagent brought back: `content` is never empty and never a crash."""
@@ -137,5 +141,5 @@ class Executor(Protocol):
     thread, process group, progress and cancellation are its business."""
 
     def __call__(
-        self, tool: Tool, args: dict[str, Any], ctx: ToolContext
+        self, tool: Tool, args: Mapping[str, Any], context: ToolContext, /
     ) -> Awaitable[Executed]: ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from datetime import UTC, datetime
 from typing import Any
 
 from harness.errors import AlreadyDecided, DigestMismatch, NothingToDecide
@@ -23,6 +22,7 @@ def record(
     decision: Decision,
     shown: str,
     args: dict[str, Any],
+    at: str,
 ) -> None:
     """Write `decision` and its event, inside the caller's transaction.
 
@@ -32,6 +32,7 @@ def record(
         decision: What was said.
         shown: The digest of what the person saw when they said it.
         args: The arguments that may run now, or would have.
+        at: The time, for people.
 
     Raises `AlreadyDecided`, `NothingToDecide` or `DigestMismatch`; then nothing
     was written.
@@ -52,7 +53,7 @@ def record(
     event = ApprovalDecided(
         run_id=run_id,
         seq=state.last_seq + 1,
-        time=now(),
+        time=at,
         call_id=decision.call_id,
         tool_name=waiting.tool_name,
         action=decision.action,
@@ -100,8 +101,3 @@ def _waiting_for(state: RunState, decision: Decision) -> ApprovalNeeded | InDoub
             f"{decision.action} is none of them. Nothing was changed."
         )
     return waiting
-
-
-def now() -> str:
-    """UTC with milliseconds, for people to read."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

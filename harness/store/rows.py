@@ -13,8 +13,8 @@ from harness.state import CallRecord, Decision, Message, RunState
 
 HEAD = (
     "state_version", "status", "reason", "interruption", "answer", "answered_from_evidence",
-    "turns", "tool_runs", "seconds", "prompt_tokens", "cached_tokens", "completion_tokens",
-    "cost_usd", "last_seq",
+    "unsupported", "turns", "tool_runs", "seconds", "prompt_tokens", "cached_tokens",
+    "completion_tokens", "cost_usd", "last_seq",
 )  # fmt: skip
 
 
@@ -34,6 +34,7 @@ def head_of(state: RunState) -> tuple[Any, ...]:
         None if interruption is None else interruption.model_dump_json(),
         state.answer,
         state.answered_from_evidence,
+        dumps(state.unsupported),
         state.turns,
         state.tool_runs,
         state.seconds,
@@ -114,6 +115,7 @@ def _head(row: Mapping[str, Any]) -> dict[str, Any]:
         "interruption": None if row["interruption"] is None else json.loads(row["interruption"]),
         "answer": row["answer"],
         "answered_from_evidence": bool(row["answered_from_evidence"]),
+        "unsupported": json.loads(row["unsupported"]),
         "turns": row["turns"],
         "tool_runs": row["tool_runs"],
         "seconds": row["seconds"],

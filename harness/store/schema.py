@@ -35,6 +35,7 @@ MIGRATIONS: tuple[str, ...] = (
         interruption TEXT,
         answer TEXT NOT NULL,
         answered_from_evidence INTEGER NOT NULL,
+        unsupported TEXT NOT NULL,
         turns INTEGER NOT NULL,
         tool_runs INTEGER NOT NULL,
         seconds REAL NOT NULL,

@@ -12,18 +12,17 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from harness.errors import (
     AlreadyCarried,
     LeaseLost,
+    NotResumable,
     RunExists,
     StoreClosed,
     StoreDamaged,
@@ -45,6 +44,8 @@ class Step:
 
     lease: Lease
     state: RunState
+    after_seq: int
+    """The last event before this step's; a step whose forerunner failed fails, too."""
     first_message: int = 0
     messages: tuple[Message, ...] = ()
     calls: tuple[CallRecord, ...] = ()
@@ -115,11 +116,17 @@ class Store:
         with self._reading() as connection:
             try:
                 return load_state(connection, run_id)
-            except (ValueError, KeyError, TypeError, ValidationError) as error:
+            except (ValueError, KeyError, TypeError) as error:
                 raise StoreDamaged(
                     f"Run {run_id} cannot be read ({type(error).__name__}); "
                     f"the store {self.path} is damaged there. Other runs may be whole."
                 ) from error
+
+    def exists(self, run_id: str) -> bool:
+        """Whether there is such a run."""
+        with self._reading() as connection:
+            rows = connection.execute("SELECT 1 FROM runs WHERE run_id = ?", (run_id,))
+            return rows.fetchone() is not None
 
     def events(self, run_id: str, after: int = 0, limit: int = 1000) -> list[Event]:
         """The run's events with a sequence number above `after`, in order, at most `limit`."""
@@ -187,7 +194,7 @@ class Store:
             with self._lock:
                 self._carried.discard(run_id)
 
-    def create(self, state: RunState, events: tuple[Event, ...]) -> tuple[Lease, Future[None]]:
+    def create(self, state: RunState, events: tuple[Event, ...] = ()) -> tuple[Lease, Future[None]]:
         """Write a new run and own it, inside `claim`. The future raises `RunExists`."""
         lease = Lease(state.run_id, self._own(), 1)
 
@@ -210,14 +217,19 @@ class Store:
                 f" VALUES ({', '.join('?' * len(columns))})",
                 (run, lease.owner, lease.epoch, *head_of(state)),
             )
-            _append(connection, int(run or 0), Step(lease, state, 0, state.messages, events=events))
+            _append(
+                connection,
+                int(run or 0),
+                Step(lease, state, 0, messages=state.messages, events=events),
+            )
 
         return lease, self._writer.submit(work)
 
-    def acquire(self, run_id: str) -> Future[tuple[Lease, RunState]]:
+    def acquire(self, run_id: str, among: Container[str]) -> Future[tuple[Lease, RunState]]:
         """Become the run's owner, inside `claim`; a dead owner is taken over.
 
-        The future raises `AlreadyCarried` while somebody carries it.
+        The future raises `AlreadyCarried` while somebody carries it, and
+        `NotResumable` where its status is not `among` these.
         """
         owner = self._own()
 
@@ -230,10 +242,28 @@ class Store:
                 raise AlreadyCarried(
                     f"Run {run_id} is already being carried by {who}. Cancel it there, or wait."
                 )
+            state = load_state(connection, run_id)
+            if state.status not in among:
+                raise NotResumable(
+                    f"Run {run_id} has ended: {state.status}. It cannot go on; start a new one."
+                )
             connection.execute(
                 "UPDATE heads SET owner = ?, epoch = ? WHERE run = ?", (owner, epoch + 1, run)
             )
-            return Lease(run_id, owner, epoch + 1), load_state(connection, run_id)
+            connection.execute("DELETE FROM cancel_requests WHERE run = ?", (run,))
+            return Lease(run_id, owner, epoch + 1), state
+
+        return self._writer.submit(work)
+
+    def abandon(self, lease: Lease) -> Future[None]:
+        """Give the run up where its steps can no longer be written."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "UPDATE heads SET owner = NULL WHERE owner = ? AND epoch = ? AND run ="
+                " (SELECT run FROM runs WHERE run_id = ?)",
+                (lease.owner, lease.epoch, lease.run_id),
+            )
 
         return self._writer.submit(work)
 
@@ -245,30 +275,31 @@ class Store:
             run = number_of(connection, lease.run_id)
             changed = connection.execute(
                 f"UPDATE heads SET {', '.join(f'{name} = ?' for name in HEAD)},"  # noqa: S608 - our own names
-                " owner = ? WHERE run = ? AND owner = ? AND epoch = ?",
+                " owner = ? WHERE run = ? AND owner = ? AND epoch = ? AND last_seq = ?",
                 (
                     *head_of(step.state),
                     None if step.release else lease.owner,
                     run,
                     lease.owner,
                     lease.epoch,
+                    step.after_seq,
                 ),
             )
             if changed.rowcount == 0:
                 raise LeaseLost(
-                    f"Run {lease.run_id} has been taken over by another process; "
-                    "nothing more was written here."
+                    f"Run {lease.run_id} has been taken over by another process, or an earlier "
+                    "step of it could not be written. Nothing more was written here."
                 )
             _append(connection, run, step)
 
         return self._writer.submit(work)
 
     def decide(
-        self, run_id: str, decision: Decision, shown: str, args: dict[str, Any]
+        self, run_id: str, decision: Decision, shown: str, args: dict[str, Any], at: str
     ) -> Future[None]:
         """Record a decision for a run that waits for it: `harness.store.decisions.record`."""
         return self._writer.submit(
-            lambda connection: decisions.record(connection, run_id, decision, shown, args)
+            lambda connection: decisions.record(connection, run_id, decision, shown, args, at)
         )
 
     def request_cancel(self, run_id: str, reason: str) -> Future[None]:

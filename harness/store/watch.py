@@ -51,9 +51,10 @@ class CancelWatch:
         while self._wanted():
             # A store that cannot be read just now is asked again: what is wrong
             # with it, the run's own steps say.
-            with contextlib.suppress(StoreError), contextlib.closing(
-                connect(self._path, writing=False)
-            ) as connection:
+            with (
+                contextlib.suppress(StoreError),
+                contextlib.closing(connect(self._path, writing=False)) as connection,
+            ):
                 while self._wanted():
                     with typed_errors(self._path):
                         seen = self._look(connection, seen)
