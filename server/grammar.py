@@ -204,9 +204,9 @@ class _Writer:
         required = schema.get("required", [])
         if not isinstance(properties, dict) or not isinstance(required, list):
             raise self._refused(path, "properties or required of this form")
-        extra = schema.get("additionalProperties", "properties" not in schema)
+        extra = schema.get("additionalProperties", True)
         if not properties and not required:
-            if extra is False:
+            if extra is False or "properties" in schema:
                 return '"{}"'
             return self._map(self._inner(extra, f"{path}/additionalProperties"), "map")
         missing = {name: extra for name in required if name not in properties}
