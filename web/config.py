@@ -1,0 +1,67 @@
+"""What the page must know to start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+
+
+class ConfigError(Exception):
+    """The page cannot be served as asked; the text says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageConfig:
+    """Settings of the page. Addresses of models end in `/v1`."""
+
+    store: Path
+    """The harness's SQLite file."""
+    workspace: Path
+    """The folder that a new task sees unless the person names another."""
+    base_url: str = "http://127.0.0.1:8080/v1"
+    scripted_url: str | None = "http://127.0.0.1:8081/v1"
+    api_key: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 8000
+    """0 takes a free port."""
+    token: str | None = None
+    """The first start-up token; a random one when none is given."""
+    rules: Path | None = None
+    """The file of standing rules."""
+    secret: Path | None = field(default=None)
+    """Where the cookie's key is kept; beside the store when not given."""
+
+    @property
+    def secret_path(self) -> Path:
+        return self.secret or self.store.with_name("page.key")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens on `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check(config: PageConfig) -> None:
+    """Raise `ConfigError` when the page must not be served like this."""
+    try:
+        unspecified = ip_address(config.host).is_unspecified
+    except ValueError:
+        unspecified = False
+    if unspecified:
+        raise ConfigError(
+            f"{config.host} listens everywhere, so no exact Host can be checked. "
+            "Name one address of this machine instead."
+        )
+    if not is_loopback(config.host) and not config.token:
+        raise ConfigError(
+            f"{config.host} can be reached from other machines. "
+            "Give a start-up token of your own (at least 16 characters)."
+        )
+    if config.token is not None and len(config.token) < 16:
+        raise ConfigError("The start-up token is too short: give at least 16 characters.")

@@ -1,0 +1,114 @@
+"""One run: watching and looking back are the same page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from flask import Blueprint, Response, abort, render_template, request
+
+from harness.events import Event, Guidance, Retry, RunStopped, ToolResult, Turn
+from web.services import services
+from web.text import visible
+
+views = Blueprint("run", __name__)
+
+TRACE_PAGE = 500
+"""Lines of the trace on one page."""
+
+
+@views.get("/runs/<run_id>")
+def show(run_id: str) -> Any:
+    """The page of a run."""
+    made = services()
+    return render_template(
+        "run.html",
+        page=made.reader.run_page(run_id),
+        waiting_count=len(made.reader.waiting()),
+    )
+
+
+@views.get("/runs/<run_id>/transcript")
+def transcript(run_id: str) -> Any:
+    """The messages exactly as the model saw them."""
+    made = services()
+    return render_template(
+        "transcript.html",
+        run=made.store.load(run_id),
+        waiting_count=len(made.reader.waiting()),
+    )
+
+
+@views.get("/runs/<run_id>/trace")
+def trace(run_id: str) -> Any:
+    """The trace's lines, a page at a time."""
+    made = services()
+    after = max(request.args.get("after", 0, type=int), 0)
+    lines = made.store.event_lines(run_id, after=after, limit=TRACE_PAGE)
+    shown = [
+        (number, json.loads(line)["type"], line) for number, line in enumerate(lines, after + 1)
+    ]
+    return render_template(
+        "trace.html",
+        run_id=run_id,
+        lines=shown,
+        next=after + len(lines) if len(lines) == TRACE_PAGE else None,
+        waiting_count=len(made.reader.waiting()),
+    )
+
+
+@views.get("/runs/<run_id>/trace.jsonl")
+def trace_file(run_id: str) -> Response:
+    """The whole trace as a file, one JSON object a line."""
+    reader = services().reader
+    first = services().store.event_lines(run_id, limit=1)  # an unknown run is refused here
+
+    def lines() -> Iterator[str]:
+        if first:
+            for line in reader.lines(run_id):
+                yield line + "\n"
+
+    return Response(
+        lines(),
+        mimetype="application/jsonl",
+        headers={"Content-Disposition": f'attachment; filename="{_plain(run_id)}.jsonl"'},
+    )
+
+
+@views.get("/runs/<run_id>/events/<int:seq>")
+def event_text(run_id: str, seq: int) -> Any:
+    """The whole text of one event: for the page a piece of HTML, else a page of its own."""
+    made = services()
+    found = made.store.events(run_id, after=seq - 1, limit=1) if seq > 0 else []
+    if not found or found[0].seq != seq:
+        abort(404, "There is no such event in this run.")
+    text = text_of(found[0])
+    if request.args.get("piece"):
+        return Response(str(visible(text)), mimetype="text/plain")
+    return render_template(
+        "event.html",
+        run_id=run_id,
+        event=found[0],
+        text=text,
+        waiting_count=len(made.reader.waiting()),
+    )
+
+
+def text_of(event: Event) -> str:
+    """What an event has to say, whole."""
+    match event:
+        case Turn() | ToolResult():
+            return event.content
+        case RunStopped():
+            return event.answer or event.reason
+        case Guidance():
+            return event.detail
+        case Retry():
+            return event.error
+        case _:
+            return event.model_dump_json(by_alias=True, indent=2)
+
+
+def _plain(name: str) -> str:
+    return "".join(c for c in name if c.isascii() and (c.isalnum() or c in "-_")) or "run"
