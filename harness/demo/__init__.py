@@ -16,14 +16,14 @@ DEMO_FILES = ("access.log", "errors.log", "notes.txt")
 DEMO_ARCHIVE = ".archive.zip"
 
 
-def copy_demo(target: Path, archive_seconds: float = DEMO_SECONDS) -> Path:
+def copy_demo(target: Path, archive_seconds: float | None = DEMO_SECONDS) -> Path:
     """Write the demo's files to the folder `target`, made where missing, and return it.
 
     A file that is there already is left as it is.
 
     Args:
         target: The folder.
-        archive_seconds: How long a scan of the archive takes.
+        archive_seconds: How long a scan of the archive takes; `None` for no archive.
     """
     target.mkdir(parents=True, exist_ok=True)
     for name in DEMO_FILES:
@@ -33,6 +33,6 @@ def copy_demo(target: Path, archive_seconds: float = DEMO_SECONDS) -> Path:
                 file.write(data)
         except FileExistsError:
             continue
-    if not (target / DEMO_ARCHIVE).exists():
+    if archive_seconds is not None and not (target / DEMO_ARCHIVE).exists():
         write_demo_archive(target / DEMO_ARCHIVE, archive_seconds)
     return target
