@@ -1,0 +1,58 @@
+"""`uitweg models`: the files of the models, on this machine and at their sources."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from models.progress import Lines, megabytes
+from models.store import Resolved, Store
+
+app = typer.Typer(
+    help="The model files: list, fetch, verify, path.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Name = Annotated[str, typer.Argument(help="A name that `uitweg models list` shows.")]
+
+
+@app.command("list")
+def list_models() -> None:
+    """Show every model that is known, and which of them are here."""
+    store = Store()
+    for model in store.catalogue.models:
+        marks = ["here" if store.path(model).exists() else "not fetched"]
+        if model.name == store.catalogue.default:
+            marks.append("default")
+        size = megabytes(model.bytes)
+        typer.echo(f"{model.name:30} {size:>7}  {model.licence:11} {', '.join(marks)}")
+        typer.echo(f"    {model.role}")
+
+
+@app.command()
+def fetch(
+    name: Annotated[
+        str | None, typer.Argument(help="Which one; else the default, or what stands in for it.")
+    ] = None,
+) -> None:
+    """Download a model and check it. What broke off goes on where it stopped."""
+    _tell(Store().ensure(name, Lines()))
+
+
+@app.command()
+def verify(name: Name) -> None:
+    """Check that a model's file is what it should be, byte for byte."""
+    _tell(Store().verify(name))
+
+
+@app.command()
+def path(name: Name) -> None:
+    """Print where a model's file is, once it has been checked."""
+    typer.echo(Store().verify(name).path)
+
+
+def _tell(model: Resolved) -> None:
+    stands_in = f", instead of {model.instead_of}" if model.instead_of else ""
+    typer.echo(f"{model.name}{stands_in} is here and right: {model.path}")
