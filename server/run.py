@@ -13,10 +13,13 @@ from types import FrameType
 
 import httpx
 import uvicorn
+from starlette.types import ASGIApp
 
 from local.guard import allowed_hosts
 from server.app import create_app
 from server.backend import Backend
+
+Layer = Callable[[ASGIApp], ASGIApp]
 
 LLAMA_PORT = 8080
 SCRIPTED_PORT = 8081
@@ -83,7 +86,15 @@ def _bracketed(host: str) -> str:
 class Server(uvicorn.Server):
     """Uvicorn, which at its end breaks off the requests that are running instead of waiting."""
 
-    def __init__(self, backend: Backend, *, host: str, port: int, token: str | None = None) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        host: str,
+        port: int,
+        token: str | None = None,
+        layer: Layer | None = None,
+    ) -> None:
         """`host` and `port` are those of the socket that it will be given."""
         self._stopping = asyncio.Event()
         app = create_app(
@@ -94,7 +105,7 @@ class Server(uvicorn.Server):
         )
         super().__init__(
             uvicorn.Config(
-                app,
+                app if layer is None else layer(app),
                 lifespan="off",
                 ws="none",
                 log_config=None,
@@ -112,13 +123,14 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def serve(
+def run(
     backend: Backend,
     bound: socket.socket,
     *,
     host: str,
-    token: str | None = None,
     say: Callable[[str], None],
+    token: str | None = None,
+    layer: Layer | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; then break everything off and close the backend.
 
@@ -128,6 +140,7 @@ def serve(
         host: the address that it was bound to.
         token: what clients must send, where others than this machine can reach the server.
         say: takes each line for the person at the terminal.
+        layer: an ASGI app to be put around the server's own.
     """
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     say(f"Listening on {url_of(bound, host)}")
@@ -135,7 +148,7 @@ def serve(
     before = {number: signal.signal(number, _obeyed) for number in _SIGNALS}
     try:
         port = bound.getsockname()[1]
-        Server(backend, host=host, port=port, token=token).run(sockets=[bound])
+        Server(backend, host=host, port=port, token=token, layer=layer).run(sockets=[bound])
     finally:
         bound.close()
         backend.close()

@@ -44,6 +44,7 @@ class Entry:
 
 COMMANDS = {
     "start": Entry("uitweg.commands.start:start", "Host the model and open the page."),
+    "serve": Entry("uitweg.commands.serve:serve", "Host a model on this machine."),
     "models": Entry("uitweg.commands.models:app", "The model files: list, fetch, verify, path."),
 }
 
