@@ -2,6 +2,14 @@
 
 To add a command, write `uitweg/commands/NAME.py` and one line in `COMMANDS` below:
 
+    "run": Entry("uitweg.commands.run:run", "Carry out one task."),
+    "resume": Entry("uitweg.commands.resume:resume", "Go on with a run that stopped."),
+    "approve": Entry("uitweg.commands.decide:approve", "Let the waiting call run, and go on."),
+    "reject": Entry("uitweg.commands.decide:reject", "Refuse the waiting call, and go on."),
+    "cancel": Entry("uitweg.commands.cancel:cancel", "Stop a run."),
+    "runs": Entry("uitweg.commands.runs:runs", "List runs."),
+    "show": Entry("uitweg.commands.show:show", "Show one run, step by step."),
+    "trace": Entry("uitweg.commands.trace:trace", "Print a run's events as JSON lines."),
     "serve": Entry("uitweg.commands.serve:serve", "Host a model on this machine."),
 
 The attribute is either a function, with its options as typer writes them (its docstring is the
@@ -44,7 +52,17 @@ class Entry:
 
 COMMANDS = {
     "start": Entry("uitweg.commands.start:start", "Host the model and open the page."),
+    "run": Entry("uitweg.commands.run:run", "Carry out one task."),
+    "resume": Entry("uitweg.commands.resume:resume", "Go on with a run that stopped."),
+    "approve": Entry("uitweg.commands.decide:approve", "Let the waiting call run, and go on."),
+    "reject": Entry("uitweg.commands.decide:reject", "Refuse the waiting call, and go on."),
+    "cancel": Entry("uitweg.commands.cancel:cancel", "Stop a run."),
+    "runs": Entry("uitweg.commands.runs:runs", "List runs."),
+    "show": Entry("uitweg.commands.show:show", "Show one run, step by step."),
+    "trace": Entry("uitweg.commands.trace:trace", "Print a run's events as JSON lines."),
     "serve": Entry("uitweg.commands.serve:serve", "Host a model on this machine."),
+    "figures": Entry("uitweg.commands.figures:figures", "Make the published figures again."),
+    "record": Entry("uitweg.commands.record:record", "Write a run as a file to play back."),
     "models": Entry("uitweg.commands.models:app", "The model files: list, fetch, verify, path."),
 }
 

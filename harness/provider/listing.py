@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,6 +23,8 @@ class OfferedModel:
     profile: str | None = None
     """The guidance profile that suits it."""
     description: str = ""
+    tools: tuple[str, ...] = ()
+    """The tools that a scripted model asks for; empty where nothing is said."""
     prices: Prices = field(default_factory=Prices)
 
 
@@ -60,17 +62,18 @@ def find_model(models: list[OfferedModel], name: str) -> OfferedModel:
     """
     plain = name.partition("?")[0]
     known = next((model for model in models if model.name in (name, plain)), OfferedModel(name))
-    return OfferedModel(name, known.scripted, known.profile, known.description, known.prices)
+    return replace(known, name=name)
 
 
 def _model(entry: Mapping[str, Any]) -> OfferedModel:
     ours = entry.get("uitweg")
     about: Mapping[str, Any] = ours if isinstance(ours, Mapping) else {}
-    profile = about.get("profile")
+    profile, tools = about.get("profile"), about.get("tools")
     return OfferedModel(
         name=str(entry["id"]),
         scripted=about.get("scripted") is True,
         profile=profile if isinstance(profile, str) else None,
         description=str(about.get("description") or ""),
+        tools=tuple(str(name) for name in tools) if isinstance(tools, list) else (),
         prices=prices_said_by(entry),
     )

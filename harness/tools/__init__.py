@@ -7,7 +7,11 @@ from harness.tools.archive import scan_archive
 from harness.tools.files import delete_file, list_files, read_file
 from harness.tools.research import research
 
+DEFAULT_TOOLS = ("list_files", "read_file", "delete_file")
+"""What a run may use where nobody says otherwise. Published token counts rest on these three."""
+
 __all__ = [
+    "DEFAULT_TOOLS",
     "bundled_tools",
     "delete_file",
     "list_files",

@@ -77,6 +77,7 @@ class ScriptedBackend:
                     "scripted": True,
                     "profile": "none",
                     "description": scenario.description,
+                    "tools": list(scenario.tools),
                     "prices": PRICES,
                 },
             }

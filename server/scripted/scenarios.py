@@ -16,6 +16,9 @@ from server.scripted.conversation import Conversation, Reply, answer, call
 Play = Callable[[Conversation], Reply]
 
 
+FILE_TOOLS = ("list_files", "read_file", "delete_file")
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """A scripted model: the name that a request asks for, and what it is for."""
@@ -23,6 +26,8 @@ class Scenario:
     name: str
     description: str
     play: Play
+    tools: tuple[str, ...] = FILE_TOOLS
+    """What a client should offer it."""
 
 
 LIST = call("list_files")
@@ -142,6 +147,12 @@ SCENARIOS: tuple[Scenario, ...] = (
         "scan",
         "Scans the archive, which is slow: shows the cancellation.",
         steps(SCAN, close=say_scanned),
+        (*FILE_TOOLS, "scan_archive"),
     ),
-    Scenario("research", "Gives the question to a helper: shows the subagent.", research),
+    Scenario(
+        "research",
+        "Gives the question to a helper: shows the subagent.",
+        research,
+        (*FILE_TOOLS, "research"),
+    ),
 )

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from harness.cancel import CancelToken
+from harness.demo import copy_demo
 from harness.execute import execute
 from harness.tool import ToolContext
 from harness.tools import scan_archive
@@ -76,8 +77,9 @@ async def test_an_archive_by_link_is_refused(context, tmp_path, tmp_path_factory
     assert "symbolic link" in (await execute(scan_archive, {"word": "x"}, context)).content
 
 
-def test_the_demo_archive_is_not_written_over(tmp_path):
-    write_demo_archive(tmp_path / "a.zip")
-    with pytest.raises(FileExistsError):
-        write_demo_archive(tmp_path / "a.zip")
-    assert len(zipfile.ZipFile(tmp_path / "a.zip").infolist()) == DEMO_FILES
+def test_the_demo_has_the_archive_and_does_not_list_it(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    copy_demo(tmp_path)
+    assert Workspace(tmp_path).listing() == ["access.log", "errors.log", "notes.txt"]
+    assert len(zipfile.ZipFile(tmp_path / ".archive.zip").infolist()) == DEMO_FILES
+    assert (tmp_path / "notes.txt").read_text() == "mine"

@@ -1,0 +1,96 @@
+"""Carry one run in this process, shown on the terminal, until its ending."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from rich.console import Console
+
+from harness.approval import read_rules
+from harness.cancel import CancelToken
+from harness.runner import Runner
+from harness.state import RunState
+from harness.store import Store
+from local import folders
+from uitweg.endings import closing, exit_code
+from uitweg.render import RunView, show_outcome
+
+SIGNALS = {
+    signal.SIGINT: "Ctrl-C was pressed",
+    signal.SIGTERM: "the process was told to end",
+    signal.SIGHUP: "the terminal was closed",
+}
+
+
+def open_store() -> Store:
+    """The store of this user's runs."""
+    return Store.open(folders.make(folders.data()) / "runs.db")
+
+
+def find_run(store: Store, wanted: str) -> str:
+    """The id of the run that `wanted` means: all of the id, or enough of its beginning."""
+    if store.exists(wanted):
+        return wanted
+    found = [run.run_id for run in store.runs(limit=1000) if run.run_id.startswith(wanted)]
+    return found[0] if wanted and len(found) == 1 else wanted
+
+
+def new_runner(store: Store) -> Runner:
+    """A runner with this user's standing rules."""
+    return Runner(store, rules=read_rules(folders.config() / "rules.toml"))
+
+
+def carry(
+    store: Store, work: Callable[[Runner, dict[str, Any]], Awaitable[RunState]], *, as_json: bool
+) -> int:
+    """Carry a run, show it, and return the exit code of its ending.
+
+    Args:
+        store: Where it is kept.
+        work: Starts or resumes it: gets the runner, and the keyword arguments
+            `on_event`, `on_delta` and `cancel` to hand on.
+        as_json: The closing object goes to standard output and all else to standard error.
+    """
+    console = Console(stderr=as_json)
+    token = CancelToken()
+    with RunView(console) as view:
+        options = {"on_event": view.on_event, "on_delta": view.on_delta, "cancel": token}
+        state = asyncio.run(_carried(store, work, options, token))
+    return tell(console, state, as_json=as_json)
+
+
+def tell(console: Console, state: RunState, *, as_json: bool) -> int:
+    """The outcome of a run that has ended, and its exit code."""
+    show_outcome(console, state)
+    if as_json:
+        sys.stdout.write(json.dumps(closing(state), ensure_ascii=False) + "\n")
+    return exit_code(state)
+
+
+async def _carried(
+    store: Store,
+    work: Callable[[Runner, dict[str, Any]], Awaitable[RunState]],
+    options: dict[str, Any],
+    token: CancelToken,
+) -> RunState:
+    loop = asyncio.get_running_loop()
+
+    def stop(number: signal.Signals) -> None:
+        # The second one is not caught any more: it ends the process at once.
+        for each in SIGNALS:
+            loop.remove_signal_handler(each)
+        token.cancel(SIGNALS[number])
+
+    for number in SIGNALS:
+        loop.add_signal_handler(number, stop, number)
+    try:
+        async with new_runner(store) as runner:
+            return await work(runner, options)
+    finally:
+        for each in SIGNALS:
+            loop.remove_signal_handler(each)

@@ -1,0 +1,76 @@
+"""From what a person gave on the command line to the settings of a run."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from harness.demo import copy_demo
+from harness.errors import SettingsError
+from harness.guidance import policies
+from harness.prices import read_price
+from harness.provider import Endpoint, OfferedModel, find_model, offered_models
+from harness.state import Limits, Prices, Settings
+from harness.tools import DEFAULT_TOOLS
+from local import folders
+
+
+def limits_from(**given: Any) -> dict[str, Any]:
+    """The limits that were given, as changes to `Limits`; those that were not are left out."""
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def read_cost(text: str | None) -> Decimal | None:
+    """A limit on money as it was written: dollars. Raises `SettingsError`."""
+    return None if text is None else read_price(text, "--max-cost")
+
+
+def choose_model(endpoint: Endpoint, wanted: str | None) -> OfferedModel:
+    """The model to ask: the one that was named, or the first that the endpoint has.
+
+    Raises a `ProviderFailed` where the endpoint cannot say what it has and no
+    name was given, `SettingsError` where it has none.
+    """
+    name = wanted or endpoint.model
+    offered = offered_models(endpoint.base_url, endpoint.api_key)
+    if name:
+        return find_model(offered, name)
+    if not offered:
+        raise SettingsError(f"{endpoint.base_url} has no model. Name one with --model.")
+    return offered[0]
+
+
+def new_settings(
+    *,
+    endpoint: Endpoint,
+    model: OfferedModel,
+    workspace: Path | None,
+    limits: dict[str, Any],
+    plain: bool,
+    prices: tuple[str | None, str | None] = (None, None),
+) -> Settings:
+    """The settings of a new run. Raises `SettingsError`."""
+    # A demo's file that an earlier run deleted is put back.
+    folder = workspace or copy_demo(folders.make(folders.data()) / "demo")
+    guidance = () if plain or model.profile == "none" else tuple(policies())
+    try:
+        return Settings(
+            base_url=endpoint.base_url,
+            model=model.name,
+            workspace=str(folder.expanduser().resolve()),
+            tools=model.tools or DEFAULT_TOOLS,
+            limits=Limits(**limits),
+            prices=_prices(model.prices, *prices),
+            guidance=guidance,
+        )
+    except ValueError as error:
+        raise SettingsError(f"These settings cannot be: {error}") from None
+
+
+def _prices(known: Prices, price_in: str | None, price_out: str | None) -> Prices:
+    changes = {
+        "input_per_million": price_in and read_price(price_in, "--price-in"),
+        "output_per_million": price_out and read_price(price_out, "--price-out"),
+    }
+    return known.model_copy(update={k: v for k, v in changes.items() if v is not None})

@@ -1,0 +1,45 @@
+"""One new task, from the command line to its ending."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from harness.provider import endpoint_from_environment
+from uitweg.carry import carry, open_store
+from uitweg.choose import choose_model, new_settings
+from uitweg.hosting import model_server
+
+
+def carry_task(
+    task: str,
+    *,
+    workspace: Path | None = None,
+    model: str | None = None,
+    plain: bool = False,
+    as_json: bool = False,
+    limits: dict[str, Any] | None = None,
+    prices: tuple[str | None, str | None] = (None, None),
+) -> int:
+    """Carry out a task on the endpoint of the environment; returns the exit code of its ending.
+
+    The bundled server is started for it where no endpoint is named and none listens.
+    """
+    endpoint = endpoint_from_environment()
+    with model_server(endpoint, model or endpoint.model, Console(stderr=as_json)):
+        settings = new_settings(
+            endpoint=endpoint,
+            model=choose_model(endpoint, model),
+            workspace=workspace,
+            limits=limits or {},
+            plain=plain,
+            prices=prices,
+        )
+        with open_store() as store:
+            return carry(
+                store,
+                lambda runner, options: runner.start(task, settings, **options),
+                as_json=as_json,
+            )
