@@ -202,7 +202,8 @@ class _Writer:
         self._check_keywords(schema, _KNOWN["object"], path)
         properties = schema.get("properties", {})
         required = schema.get("required", [])
-        if not isinstance(properties, dict) or not isinstance(required, list):
+        names = isinstance(required, list) and all(isinstance(name, str) for name in required)
+        if not isinstance(properties, dict) or not names:
             raise self._refused(path, "properties or required of this form")
         extra = schema.get("additionalProperties", True)
         if not properties and not required:
@@ -210,7 +211,7 @@ class _Writer:
                 return '"{}"'
             return self._map(self._inner(extra, f"{path}/additionalProperties"), "map")
         missing = {name: extra for name in required if name not in properties}
-        if not all(isinstance(name, str) for name in required) or (missing and extra is False):
+        if missing and extra is False:
             raise self._refused(path, "required names without a property")
         return self._members({**properties, **missing}, set(required), path)
 
@@ -320,7 +321,7 @@ class _Writer:
 
     def _reference(self, schema: dict[str, Any], path: str) -> str:
         pointer = schema["$ref"]
-        if schema.keys() - _MEANINGLESS - {"$ref"}:
+        if not isinstance(pointer, str) or schema.keys() - _MEANINGLESS - {"$ref"}:
             raise self._refused(path, "$ref beside other keywords")
         if pointer in self._open:
             raise self._refused(path, "$ref that leads to itself")
