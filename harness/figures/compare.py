@@ -44,11 +44,6 @@ class Figure:
         """Whether it is what was published; times always agree."""
         return not self.exact or same(self.published, self.measured)
 
-    @property
-    def name(self) -> str:
-        """The figure's path in words."""
-        return " · ".join(part.replace("_", " ") for part in self.path)
-
     def as_json(self) -> dict[str, Any]:
         """For `uitweg figures --json`."""
         return {

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Annotated
+
+import typer
+
 from harness.state import Message, RunState
 from server.scripted.recording import RecordedCall, RecordedTurn, Recording, write_recording
+from uitweg.carry import find_run, open_store
 
 
 def recording_of(state: RunState) -> Recording:
@@ -50,3 +56,15 @@ def written(state: RunState) -> str:
         "Change what you like. Without a task or a result, any task or result will do."
     )
     return write_recording(recording, heading)
+
+
+def record(
+    run_id: Annotated[str, typer.Argument(help="The run, or enough of its id.")],
+) -> None:
+    """Write a run as a scenario file, to be read, edited and played back.
+
+    uitweg record RUN_ID > FILE, then uitweg serve --scripted FILE.
+    """
+    with open_store() as store:
+        state = store.load(find_run(store, run_id))
+    sys.stdout.write(written(state))

@@ -1,6 +1,5 @@
 """Every published figure that tokens decide, made again and compared."""
 
-
 from harness.figures import pauses, tokens
 from harness.figures.compare import compare
 
@@ -8,9 +7,7 @@ from harness.figures.compare import compare
 def agrees(entry, measured):
     figures = [f for f in compare({entry: measured}) if f.path[0] == entry]
     assert figures
-    wrong = [
-        f"{f.name}: published {f.published}, measured {f.measured}" for f in figures if not f.agrees
-    ]
+    wrong = [(f.path, f.published, f.measured) for f in figures if not f.agrees]
     assert wrong == []
 
 

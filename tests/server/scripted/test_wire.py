@@ -1,15 +1,12 @@
 """The scripted provider over real HTTP: plain, streamed, broken."""
 
 import json
-import socket
 import threading
 
 import httpx
 import pytest
-import uvicorn
 
-from local.guard import loopback_hosts
-from server.app import create_app
+from server.run import Server, bind, url_of
 from server.scripted import ScriptedBackend
 from server.scripted.attempt import AttemptLayer
 
@@ -21,13 +18,12 @@ BODY = {
 
 @pytest.fixture(scope="module")
 def url():
-    bound = socket.create_server(("127.0.0.1", 0))
+    bound = bind("127.0.0.1", 0)
     port = bound.getsockname()[1]
-    app = AttemptLayer(create_app(ScriptedBackend(), allowed_hosts=loopback_hosts(port)))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
+    server = Server(ScriptedBackend(), host="127.0.0.1", port=port, layer=AttemptLayer)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
     thread.start()
-    yield f"http://127.0.0.1:{port}/v1"
+    yield url_of(bound, "127.0.0.1")
     server.should_exit = True
     thread.join()
     bound.close()
