@@ -158,7 +158,6 @@ async def _start(run: Carrier, record: CallRecord, tool: Tool, verdict: approval
     if tool.effect == "read" or tool.idempotent:
         await run.journal.soon()
     else:
-        run.wrote = True
         await run.journal.durable()
     return started
 

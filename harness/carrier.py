@@ -15,7 +15,7 @@ from harness.events import Guidance
 from harness.guidance import Policy
 from harness.journal import Journal
 from harness.ports import Executor, Provider, Reply
-from harness.state import RESUMABLE, CallRecord, Message, Outcome, RunState
+from harness.state import CallRecord, Message, Outcome, RunState
 from harness.stop import Stop, StopCondition
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ class Carrier:
     children: Callable[[CallRecord], Children]
     """What a call needs to start subagents; see `harness.subagent`."""
     on_delta: OnDelta | None = None
-    wrote: bool = False
-    """Something ran that must not be repeated: the ending is waited for."""
     abandoned: list[str] = field(default_factory=list)
     """Calls whose tool did not stop."""
 
@@ -60,11 +58,7 @@ class Carrier:
         self.memory.note(settled, content)
 
     async def finish(self, stop: Stop, answer: str = "", **head: Any) -> None:
-        """End the run, with its ending told and on the disk.
-
-        Only an ending that nobody is told about, of a run that has read and
-        nothing else, is not waited for: it can be repeated without harm.
-        """
+        """End the run; its ending is on the disk, and told, when this returns."""
         finish(
             self.journal,
             stop,
@@ -73,10 +67,7 @@ class Carrier:
             abandoned=tuple(self.abandoned),
             **head,
         )
-        if self.wrote or self.journal.watched or stop.status in RESUMABLE:
-            await self.journal.durable()
-        else:
-            await self.journal.soon()
+        await self.journal.durable()
 
     # What a guidance policy may do besides looking
 

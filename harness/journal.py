@@ -4,7 +4,8 @@ What happens is staged: the state changes at once, and the change waits together
 with the events that describe it. `soon` hands what is staged to the store as
 one step and goes on; `durable` also waits until it, and all before it, is on
 the disk. The harness waits exactly where something outside rests on the record:
-before a write runs, and before anybody is told.
+before a write runs, at the run's ending, and before anybody is told of an event.
+A model is asked and a read runs meanwhile, since both can be done again.
 """
 
 from __future__ import annotations
@@ -41,7 +42,6 @@ class Journal:
         self, store: Store, lease: Lease, state: RunState, on_event: OnEvent | None = None
     ) -> None:
         self.state = state
-        self.watched = on_event is not None
         self._store = store
         self._lease = lease
         self._on_event = on_event

@@ -117,7 +117,7 @@ class Runner:
         Raises `SettingsError` before anything is written, `RunExists`, or a `StoreError`.
         """
         workspace = self._check(settings)
-        run_id = run_id or uuid.uuid4().hex[:12]
+        given, run_id = run_id is not None, run_id or uuid.uuid4().hex[:12]
         state = self._new_state(run_id, task, settings, workspace, parent)
         event = RunStarted(
             run_id=run_id,
@@ -134,7 +134,10 @@ class Runner:
             lease, created = self.store.create(state, (event,))
             journal = Journal(self.store, lease, state, on_event)
             journal.follow(created, (event,))
-            return await self._carry(journal, lease, workspace, on_event, on_delta, cancel)
+            # A given id may be taken, so nothing is spent before that is known.
+            return await self._carry(
+                journal, lease, workspace, on_event, on_delta, cancel, wait=given
+            )
 
     async def resume(
         self,
@@ -156,7 +159,7 @@ class Runner:
 
         Raises `NoSuchRun`, `NotResumable`, `AlreadyCarried`, `SettingsError` or a `StoreError`.
         """
-        settings = self.store.load(run_id).settings
+        settings = (await asyncio.to_thread(self.store.load, run_id)).settings
         settings = settings.model_copy(update={"limits": raised(settings.limits, limits or {})})
         workspace = self._check(settings)
         with self.store.claim(run_id):
@@ -187,7 +190,7 @@ class Runner:
             raise DecisionIncomplete(
                 "A refusal needs a reason: without one the model reports what did not happen."
             )
-        state = self.store.load(run_id)
+        state = await asyncio.to_thread(self.store.load, run_id)
         args = dict(getattr(state.interruption, "args", {}))
         kept = decision
         if decision.action == "edit":
@@ -277,11 +280,15 @@ class Runner:
         on_event: OnEvent | None,
         on_delta: OnDelta | None,
         cancel: CancelToken | None,
+        *,
+        wait: bool = False,
     ) -> RunState:
         token = cancel or CancelToken()
         run = self._carrier(journal, workspace, token, on_event, on_delta)
         with self._watched(lease.run_id, token):
             try:
+                if wait:
+                    await journal.durable()
                 return await carry(run)
             except asyncio.CancelledError:
                 # The caller's task is being torn down: the run still ends in order.
@@ -344,14 +351,13 @@ class Runner:
         on_delta: OnDelta | None,
     ) -> RunState:
         """Carry a subagent's run; one that a crash broke off goes on."""
-        known = self.store.exists(run_id)
         token = cancel.child()
-        if not known:
+        if not await asyncio.to_thread(self.store.exists, run_id):
             return await self.start(
                 task, settings, run_id=run_id, parent=parent,
                 on_event=on_event, on_delta=on_delta, cancel=token,
             )  # fmt: skip
-        state = self.store.load(run_id)
+        state = await asyncio.to_thread(self.store.load, run_id)
         if state.status != "running":
             return state
         return await self.resume(run_id, on_event=on_event, on_delta=on_delta, cancel=token)

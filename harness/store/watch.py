@@ -15,11 +15,14 @@ from harness.store.files import connect, typed_errors
 EVERY_SECONDS = 0.05
 """Asking costs some microseconds where nobody has written since."""
 
+LINGER = 20
+"""Times that nothing was to be watched before the thread ends."""
+
 
 class CancelWatch:
     """Sets the token of a run when its cancellation is asked for in the store.
 
-    One thread, that lives while a run is watched.
+    One thread, that lives while runs are watched and a second longer.
     """
 
     def __init__(self, path: Path) -> None:
@@ -27,11 +30,13 @@ class CancelWatch:
         self._lock = threading.Lock()
         self._tokens: dict[str, CancelToken] = {}
         self._thread: threading.Thread | None = None
+        self._idle = 0
 
     def add(self, run_id: str, token: CancelToken) -> None:
         """Watch for a request to cancel `run_id`."""
         with self._lock:
             self._tokens[run_id] = token
+            self._idle = 0
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="cancels", daemon=True)
                 self._thread.start()
@@ -64,9 +69,10 @@ class CancelWatch:
 
     def _wanted(self) -> bool:
         with self._lock:
-            if not self._tokens:
+            self._idle = 0 if self._tokens else self._idle + 1
+            if self._idle > LINGER:
                 self._thread = None
-            return bool(self._tokens)
+            return self._thread is not None
 
     def _look(self, connection: sqlite3.Connection, seen: int) -> int:
         """Cancel what is asked for, if anything was written since version `seen`."""
