@@ -35,7 +35,11 @@ def choose_model(endpoint: Endpoint, wanted: str | None) -> OfferedModel:
     name = wanted or endpoint.model
     offered = offered_models(endpoint.base_url, endpoint.api_key)
     if name:
-        return find_model(offered, name)
+        model = find_model(offered, name)
+        if not model.ours and any(one.ours for one in offered):
+            known = ", ".join(one.name for one in offered)
+            raise SettingsError(f"{endpoint.base_url} has no model {name}. It has: {known}.")
+        return model
     if not offered:
         raise SettingsError(f"{endpoint.base_url} has no model. Name one with --model.")
     return offered[0]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 from rich.console import Console
@@ -17,11 +18,14 @@ from harness.provider import Endpoint
 STOP_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
 
-Say = Callable[[str], None]
-
 
 class ServerFailed(Exception):
     """A server that this command needs did not come up; says why and what to do."""
+
+
+def local_url(port: int) -> str:
+    """The base address of a server of ours on this machine."""
+    return f"http://127.0.0.1:{port}/v1"
 
 
 def health(base_url: str) -> dict[str, Any] | None:
@@ -63,28 +67,63 @@ def hosted(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def wait_until_ready(
-    base_url: str, console: Console, process: subprocess.Popen[bytes] | None = None
+    base_url: str,
+    console: Console,
+    process: subprocess.Popen[bytes] | None = None,
+    stopped: threading.Event | None = None,
 ) -> None:
     """Wait until the server at `base_url` has loaded its model, and show how far it is.
 
-    Raises `ServerFailed` when it says that it cannot, or `process` has ended.
+    Args:
+        base_url: Where it listens, or soon will.
+        console: Where to show it.
+        process: The server, if this process has started it.
+        stopped: Wait no longer once it is set.
+
+    Raises `ServerFailed` when it says that it cannot, or has ended.
     """
-    with console.status("starting the model server") if console.is_terminal else nullcontext() as s:
-        while True:
-            state = health(base_url)
-            if state is not None and state.get("status") in ("ok", "unknown"):
+    stopped = stopped or threading.Event()
+    with _status(console) as show:
+        while not _is_ready(health(base_url), base_url, process, show):
+            if stopped.wait(_LOOK_SECONDS):
                 return
-            if state is not None and state.get("status") == "failed":
-                raise ServerFailed(f"The model cannot be loaded: {state.get('detail')}")
-            if process is not None and process.poll() is not None:
-                raise ServerFailed(
-                    f"The model server ended with code {process.returncode}; what it said is above."
-                )
-            if state is None and process is None:
-                raise ServerFailed(f"The model server at {base_url} has gone.")
-            if s is not None and state is not None:
-                s.update(f"loading the model: {state.get('detail') or state.get('status')}")
-            time.sleep(_LOOK_SECONDS)
+
+
+def _is_ready(
+    state: dict[str, Any] | None,
+    base_url: str,
+    process: subprocess.Popen[bytes] | None,
+    show: Callable[[str], None],
+) -> bool:
+    if process is not None and process.poll() is not None:
+        raise ServerFailed(
+            f"The model server ended with code {process.returncode}; what it said is above."
+        )
+    if state is None:
+        if process is None:
+            raise ServerFailed(f"The model server at {base_url} has gone.")
+        return False
+    if state.get("status") == "failed":
+        raise ServerFailed(f"The model cannot be loaded: {state.get('detail')}")
+    show(f"loading the model: {state.get('detail') or state.get('status')}")
+    return state.get("status") in ("ok", "unknown")
+
+
+@contextmanager
+def _status(console: Console) -> Iterator[Callable[[str], None]]:
+    """A line that says what is going on; each news once where there is no terminal."""
+    if console.is_terminal:
+        with console.status("starting the model server") as status:
+            yield status.update
+        return
+    seen: set[str] = set()
+
+    def tell(text: str) -> None:
+        if text not in seen:
+            seen.add(text)
+            console.print(text, highlight=False, soft_wrap=True)
+
+    yield tell
 
 
 @contextmanager
@@ -106,6 +145,7 @@ def model_server(endpoint: Endpoint, model: str | None, console: Console) -> Ite
     from models.progress import Lines
 
     resolved = models.ensure(model, Lines())
-    with hosted("serve", "--model", resolved.name) as process:
+    port = str(urlsplit(endpoint.base_url).port)
+    with hosted("serve", "--port", port, "--model", resolved.name) as process:
         wait_until_ready(endpoint.base_url, console, process)
         yield

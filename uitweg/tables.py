@@ -10,6 +10,8 @@ from rich.text import Text
 from harness.store.lists import RunSummary
 from uitweg.text import money, safe
 
+_TASK_CHARS = 60
+
 
 def runs_table(runs: Iterable[RunSummary]) -> Table:
     """One row a run."""
@@ -18,7 +20,7 @@ def runs_table(runs: Iterable[RunSummary]) -> Table:
         table.add_column(name, no_wrap=True)
     for name in ("turns", "tokens", "cost"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("task", overflow="ellipsis", no_wrap=True, ratio=1)
+    table.add_column("task", no_wrap=True)
     for run in runs:
         ending = run.interruption_kind or run.status if run.status == "interrupted" else run.status
         table.add_row(
@@ -29,6 +31,10 @@ def runs_table(runs: Iterable[RunSummary]) -> Table:
             str(run.turns),
             f"{run.prompt_tokens + run.completion_tokens:,}",
             "unknown" if run.cost_usd is None else money(run.cost_usd),
-            Text(safe(" ".join(run.task.split()))),
+            Text(_short(safe(" ".join(run.task.split())))),
         )
     return table
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _TASK_CHARS else text[: _TASK_CHARS - 1] + "…"

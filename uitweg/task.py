@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
-from harness.provider import endpoint_from_environment
+from harness.errors import SettingsError
+from harness.provider import Endpoint, endpoint_from_environment
 from uitweg.carry import carry, open_store
 from uitweg.choose import choose_model, new_settings
 from uitweg.hosting import model_server
@@ -16,6 +17,7 @@ from uitweg.hosting import model_server
 def carry_task(
     task: str,
     *,
+    endpoint: Endpoint | None = None,
     workspace: Path | None = None,
     model: str | None = None,
     plain: bool = False,
@@ -23,11 +25,14 @@ def carry_task(
     limits: dict[str, Any] | None = None,
     prices: tuple[str | None, str | None] = (None, None),
 ) -> int:
-    """Carry out a task on the endpoint of the environment; returns the exit code of its ending.
+    """Carry out a task and return the exit code of its ending.
 
-    The bundled server is started for it where no endpoint is named and none listens.
+    The endpoint is the environment's where none is given. The bundled server is started for the
+    task where no endpoint is named and nobody listens at the usual one.
     """
-    endpoint = endpoint_from_environment()
+    if not task.strip():
+        raise SettingsError("The task is empty. Say in words what to do.")
+    endpoint = endpoint or endpoint_from_environment()
     with model_server(endpoint, model or endpoint.model, Console(stderr=as_json)):
         settings = new_settings(
             endpoint=endpoint,

@@ -19,6 +19,8 @@ class OfferedModel:
     """One entry. What only our servers say is `None` or unknown elsewhere."""
 
     name: str
+    ours: bool = False
+    """A server of this project says so; it knows all names that it answers to."""
     scripted: bool = False
     profile: str | None = None
     """The guidance profile that suits it."""
@@ -71,6 +73,7 @@ def _model(entry: Mapping[str, Any]) -> OfferedModel:
     profile, tools = about.get("profile"), about.get("tools")
     return OfferedModel(
         name=str(entry["id"]),
+        ours=isinstance(ours, Mapping),
         scripted=about.get("scripted") is True,
         profile=profile if isinstance(profile, str) else None,
         description=str(about.get("description") or ""),

@@ -34,7 +34,8 @@ def runs(
         for run in found:
             sys.stdout.write(run.model_dump_json() + "\n")
     elif found:
-        Console().print(runs_table(found))
+        # Nothing is cut to the terminal's width: an id must be whole to be of use.
+        Console(width=10_000).print(runs_table(found))
     else:
         typer.echo('No run yet. Start one: uitweg run "Which file mentions a timeout?"')
     return 0

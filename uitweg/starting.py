@@ -1,0 +1,109 @@
+"""Everything at once: two model servers as processes, the page in this one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import webbrowser
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from harness.demo import copy_demo
+from local import folders
+from uitweg.hosting import ServerFailed, health, hosted, local_url, wait_until_ready
+
+_LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where the three listen on loopback."""
+
+    page: int
+    model: int
+    scripted: int
+
+
+def start_all(ports: Ports, workspace: Path | None, model: str | None) -> int:
+    """Start what does not listen yet, say where, and stay until Ctrl-C or SIGTERM.
+
+    Whatever was started has ended when this returns. Raises what keeps it from starting.
+    """
+    # Imported here: `start --task` needs no page.
+    import web
+    from models import ensure
+    from models.progress import Lines
+
+    stopped = threading.Event()
+    before = {
+        n: signal.signal(n, lambda *_: stopped.set()) for n in (signal.SIGINT, signal.SIGTERM)
+    }
+    console = Console()
+    try:
+        with ExitStack() as stack:
+            servers = _servers(stack, ports, ensure(model, Lines()).name)
+            data = folders.make(folders.data())
+            page = web.serve(
+                web.PageConfig(
+                    store=data / "runs.db",
+                    workspace=workspace or copy_demo(data / "demo"),
+                    base_url=local_url(ports.model),
+                    scripted_url=local_url(ports.scripted),
+                    port=ports.page,
+                    rules=folders.config() / "rules.toml",
+                ),
+                on_url=lambda url: typer.echo(f"For another browser: {url}"),
+            )
+            stack.callback(page.stop)
+            _say_where(ports, page.url)
+            wait_until_ready(local_url(ports.model), console, servers.get("model"), stopped)
+            if not stopped.is_set():
+                typer.echo("The model is ready. Ctrl-C ends everything.")
+            _stay(stopped, servers)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 0
+
+
+def _servers(stack: ExitStack, ports: Ports, model: str) -> dict[str, subprocess.Popen[bytes]]:
+    """Start the servers that do not listen yet."""
+    wanted = {
+        "model": (ports.model, ("--model", model)),
+        "scripted": (ports.scripted, ("--scripted",)),
+    }
+    started = {}
+    for name, (port, arguments) in wanted.items():
+        if health(local_url(port)) is None:
+            process = hosted("serve", "--port", str(port), *arguments)
+            started[name] = stack.enter_context(process)
+    return started
+
+
+def _say_where(ports: Ports, url: str) -> None:
+    typer.echo(f"Page:            {url}")
+    typer.echo(f"Model:           {local_url(ports.model)}")
+    typer.echo(f"Scripted models: {local_url(ports.scripted)}")
+    has_screen = sys.platform == "darwin" or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+    if has_screen and sys.stdout.isatty():
+        webbrowser.open(url)
+
+
+def _stay(stopped: threading.Event, servers: dict[str, subprocess.Popen[bytes]]) -> None:
+    """Return when told to stop. Raises `ServerFailed` when a server that was started ends."""
+    while not stopped.wait(_LOOK_SECONDS):
+        for name, process in servers.items():
+            if process.poll() is not None:
+                raise ServerFailed(
+                    f"The {name} server ended with code {process.returncode}; "
+                    "what it said is above."
+                )
