@@ -48,6 +48,7 @@ _KNOWN = {
     "boolean": set[str](),
     "null": set[str](),
 }
+_ROOT = "root ::= "
 _STRUCTURE = frozenset(["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"])
 _CHARACTER = r'[^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})'
 _NUMBER = '"-"? ("0" | [1-9] [0-9]{0,14}) ("." [0-9]{1,15})? ([eE] [-+]? [0-9]{1,2})?'
@@ -57,20 +58,29 @@ _SCALARS = ("string", "number", "boolean", "null")
 def request_grammar(request: ChatRequest) -> str | None:
     """The grammar that the whole reply must follow, or None where it is free.
 
-    A required call wins over `response_format`. Exactly one call is allowed: where the grammar
+    A required call wins over `response_format`; beside tools that may be called, the reply is
+    either a call or an answer of that form. Exactly one call is allowed: where the grammar
     allowed another, small models would go on calling until the token limit.
 
     Raises:
         BadRequest: for a schema with a part that cannot be promised; names field and part.
     """
+    tools = request.callable_tools
     if request.tool_choice.mode == "required":
-        return call_grammar(request.callable_tools)
+        return call_grammar(tools)
     form = request.response_format
     if form is None or form.type == "text":
         return None
     if form.type == "json_object":
-        return object_grammar()
-    return schema_grammar(form.schema_object or {}, "response_format.json_schema.schema")
+        answer = object_grammar()
+    else:
+        answer = schema_grammar(form.schema_object or {}, "response_format.json_schema.schema")
+    if not tools:
+        return answer
+    root, rules = answer.split("\n", 1)
+    call, call_rules = call_grammar(tools).split("\n", 1)
+    either = f"root ::= ({call.removeprefix(_ROOT)}) | ({root.removeprefix(_ROOT)})"
+    return "\n".join([either, rules + call_rules])
 
 
 def schema_grammar(schema: dict[str, Any], field: str) -> str:
@@ -98,7 +108,7 @@ def call_grammar(tools: Sequence[FunctionTool]) -> str:
         head = _literal(f'{{"name": {json.dumps(tool.name)}, "arguments": ')
         roots.append(f'{head} {arguments} "}}"')
         rules.extend(writer.lines())
-    root = f"root ::= {_literal(CALL_BEGIN)} ({' | '.join(roots)}) {_literal(CALL_END)}"
+    root = f"{_ROOT}{_literal(CALL_BEGIN)} ({' | '.join(roots)}) {_literal(CALL_END)}"
     return "\n".join([root, *rules, ""])
 
 
@@ -121,7 +131,7 @@ class _Writer:
         return [f"{name} ::= {body}" for name, body in self._rules.items()]
 
     def text(self, root: str) -> str:
-        return "\n".join([f"root ::= {root}", *self.lines(), ""])
+        return "\n".join([_ROOT + root, *self.lines(), ""])
 
     def value(self, schema: Any, path: str) -> str:
         """An expression (a rule's name or a literal) for a value after `schema`."""

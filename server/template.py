@@ -7,7 +7,8 @@ with its loops, its output and its strings bounded.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NoReturn
 
@@ -44,12 +45,22 @@ Its result comes back to you between <tool_response> and </tool_response>."""
 class ChatTemplate:
     """One compiled template; safe to use from several threads."""
 
-    def __init__(self, source: str, *, bos: str = "", eos: str = "") -> None:
-        """`bos` and `eos`: the model's begin and end tokens as text.
+    def __init__(
+        self, source: str, *, bos: str = "", eos: str = "", control: Collection[str] = ()
+    ) -> None:
+        """Compile the template and find out what it can do.
+
+        Args:
+            source: the template as it stands in the GGUF file.
+            bos: the model's begin token as text.
+            eos: its end token as text.
+            control: the text of every control token. Where one stands in a message or a tool, it
+                is broken up, so that no file that is read can end a turn or forge one.
 
         Raises:
             ValueError: if the source is no template that Jinja can compile.
         """
+        self._control = re.compile("|".join(map(re.escape, control))) if control else None
         try:
             self._template = _environment().from_string(source)
         except TemplateError as error:
@@ -68,6 +79,7 @@ class ChatTemplate:
         """
         tools = [] if request.tool_choice.mode == "none" else _tool_objects(request)
         messages = [self._message(message) for message in request.messages]
+        tools, messages = self._disarmed(tools), self._disarmed(messages)
         if tools and not self.takes_tools:
             messages, tools = _with_tools_described(messages, tools), []
         if not self.takes_system:
@@ -82,6 +94,18 @@ class ChatTemplate:
                 param="messages",
                 code="template_error",
             ) from error
+
+    def _disarmed(self, value: Any) -> Any:
+        """The value with a zero-width space inside every control token in its texts."""
+        if self._control is None:
+            return value
+        if isinstance(value, str):
+            return self._control.sub(lambda found: f"{found[0][0]}\u200b{found[0][1:]}", value)
+        if isinstance(value, list):
+            return [self._disarmed(item) for item in value]
+        if isinstance(value, dict):
+            return {self._disarmed(key): self._disarmed(item) for key, item in value.items()}
+        return value
 
     def _message(self, message: Message) -> dict[str, Any]:
         """A message as templates expect it: arguments as objects, never a null content."""

@@ -29,6 +29,8 @@ from server.errors import BadRequest
 EMPTY_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 MOST_STOPS = 16
 MOST_TOKENS = 2**31 - 1
+MOST_VALUES = 200_000
+"""Values in a body: more would keep all other requests waiting for seconds."""
 _MODE_NAMES = ("auto", "none", "required")
 _UNSUPPORTED = {"n", "logprobs", "top_logprobs", "logit_bias", "presence_penalty"} | {
     "frequency_penalty",
@@ -303,6 +305,9 @@ def parse_request(body: bytes) -> ChatRequest:
     Raises:
         BadRequest: naming the first field that is wrong.
     """
+    # Separators inside texts count too, but no text with so many would fit a context.
+    if body.count(b",") + body.count(b"[") + body.count(b"{") > MOST_VALUES:
+        raise BadRequest(f"The body holds more than {MOST_VALUES} values.", code="too_many_values")
     try:
         raw = parse_json(body)
     except ValueError as error:

@@ -258,6 +258,17 @@ def test_the_answers_form() -> None:
     assert grammar(schema) == schema_grammar(POINT, "schema")
 
 
+def test_beside_tools_the_answer_has_its_form_or_is_a_call() -> None:
+    tool = {"type": "function", "function": {"name": "plot", "parameters": POINT}}
+    form = {"type": "json_schema", "json_schema": {"name": "p", "schema": {"const": "answer"}}}
+    body = {"messages": [{"role": "user", "content": "x"}], "tools": [tool]}
+    request = parse_request(json.dumps({**body, "response_format": form}).encode())
+    grammar = request_grammar(request)
+    assert grammar is not None
+    texts = [Writer(grammar, seed).text() for seed in range(20)]
+    assert {text[:11] for text in texts} == {"<tool_call>", '"answer"'}
+
+
 KEYS = [
     *(
         "type",

@@ -168,6 +168,7 @@ def test_raw_body_keeps_its_key_order() -> None:
         b'{"messages": [{"role": "user", "content": "x"}], "x": 1e999}',
         b'{"x": ' + b"[" * 100_000,
         b'{"x": ' + b"1" * 100_000 + b"}",
+        b'{"messages": [{"role": "user", "content": "x"}], "x": [' + b"[]," * 300_000 + b"[]]}",
     ],
 )
 def test_s16_a_body_that_is_no_clean_json_is_refused(body: bytes) -> None:
