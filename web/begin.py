@@ -4,19 +4,48 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.state import Limits, Prices, Settings
-from harness.tools import bundled_tools
+from harness.demo import copy_demo
+from harness.errors import SettingsError
+from harness.guidance import policies
+from harness.provider import OfferedModel, find_model, offered_models
+from harness.state import Limits, Settings
+from harness.tools import DEFAULT_TOOLS
+from web.config import PageConfig
+from web.endpoints import Place
+
+ASK_SECONDS = 3.0
+"""How long a start waits for the server to say what it has."""
 
 
 def settings_for(
-    *, base_url: str, model: str, workspace: Path, limits: Limits, prices: Prices
+    config: PageConfig, place: Place, model: str, workspace: str, limits: Limits
 ) -> Settings:
-    """How a run of this model over this folder is carried out."""
+    """How a run of this model of this server over this folder is carried out.
+
+    Raises `SettingsError`, or a `ProviderFailed` where the server does not answer.
+    """
+    offered = find_model(offered_models(place.base_url, place.api_key, ASK_SECONDS), model)
+    return of(offered, place.base_url, folder_named(config, workspace), limits)
+
+
+def of(offered: OfferedModel, base_url: str, folder: Path, limits: Limits) -> Settings:
+    """The settings for an offered model: its own tools, prices and guidance."""
     return Settings(
         base_url=base_url,
-        model=model,
-        workspace=str(workspace),
-        tools=tuple(bundled_tools()),
+        model=offered.name,
+        workspace=str(folder),
+        tools=offered.tools or DEFAULT_TOOLS,
         limits=limits,
-        prices=prices,
+        prices=offered.prices,
+        guidance=() if offered.profile == "none" else tuple(policies()),
     )
+
+
+def folder_named(config: PageConfig, text: str) -> Path:
+    """The workspace of the form. Raises `SettingsError` for what is no folder."""
+    folder = Path(text.strip() or config.folder).expanduser().absolute()
+    if config.workspace is None and folder == config.folder.absolute():
+        copy_demo(folder)
+    if not folder.is_dir():
+        raise SettingsError(f"The workspace {folder} is no folder. Name one that exists.")
+    return folder

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.prices import prices_said_by
-from harness.state import Prices
 from web.endpoints import Model, ServerState
 
 WORDS = {
@@ -72,17 +70,3 @@ def find(states: tuple[ServerState, ...], server: str, model: str) -> str:
             name = model or (state.models[0].name if state.models else "")
             return f"{server}|{name}" if name else ""
     return ""
-
-
-def entry_of(states: tuple[ServerState, ...], server: str, model: str) -> Model:
-    """What the server says of this model; nothing but its name where it says nothing."""
-    for state in states:
-        for entry in state.models if state.key == server else ():
-            if entry.name == model:
-                return entry
-    return Model(model)
-
-
-def prices(model: Model) -> Prices:
-    """What the server says its model costs; unknown where it says nothing."""
-    return prices_said_by(model.about)

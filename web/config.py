@@ -17,8 +17,9 @@ class PageConfig:
 
     store: Path
     """The harness's SQLite file."""
-    workspace: Path
-    """The folder that a new task sees unless the person names another."""
+    workspace: Path | None = None
+    """The folder that a new task sees unless the person names another; without
+    one the demo's, beside the store, in which a new task finds every file again."""
     base_url: str = "http://127.0.0.1:8080/v1"
     scripted_url: str | None = "http://127.0.0.1:8081/v1"
     api_key: str | None = None
@@ -31,6 +32,11 @@ class PageConfig:
     """The file of standing rules."""
     secret: Path | None = field(default=None)
     """Where the cookie's key is kept; beside the store when not given."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of a new task, as the form shows it."""
+        return self.workspace or self.store.with_name("demo")
 
     @property
     def secret_path(self) -> Path:

@@ -74,6 +74,7 @@ def install(app: Flask) -> None:
         length_of=text.length,
         when=text.when,
         size=text.size,
+        plain=text.plain,
         head=head,
         shorten=shorten,
         call_face=call_face,

@@ -14,7 +14,7 @@ from harness.store import RunSummary
 from web import plots
 from web.faces import Face, face_of
 from web.steps import Ask, Now, Steps
-from web.text import duration, plural
+from web.text import duration, plain, plural
 
 
 @dataclass(slots=True)
@@ -154,8 +154,8 @@ class RunPage:
     def title(self) -> str:
         """For the browser's tab: what matters first."""
         if self.ask is not None and self.ask.kind == "approval":
-            return f"(!) Approve {self.ask.tool_name}? · {self.task[:60]} · Uitweg"
-        return f"{self.face.word}: {self.task[:80]} · Uitweg"
+            return plain(f"(!) Approve {self.ask.tool_name}? · {self.task[:60]} · Uitweg")
+        return plain(f"{self.face.word}: {self.task[:80]} · Uitweg")
 
     @property
     def tokens_plot(self) -> Markup:

@@ -60,6 +60,11 @@ def visible(text: object, strict: bool = False) -> Markup:
     return Markup("".join(out))  # noqa: S704 - each piece is escaped above
 
 
+def plain(text: str) -> str:
+    """The same where no markup can stand, such as a title: each becomes U+FFFD."""
+    return _PLAIN.sub("\ufffd", text)
+
+
 def hidden_count(text: str) -> int:
     """How many characters `visible(text, strict=True)` names."""
     return sum(1 for _ in _ALL.finditer(text))

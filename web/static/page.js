@@ -39,11 +39,22 @@
     const part = byId("part-" + name);
     if (!part) return;
     const had = part.childElementCount > 0;
+    // A card above must not push away the form that somebody is writing in.
+    if (name === "asks" && !had && byId("new")?.contains(document.activeElement) && html.trim()) {
+      waitingHtml = html;
+      return;
+    }
     keep(part, () => part.replaceChildren(parsed(html)));
     if (name === "ask" && !had && part.childElementCount > 0) {
       part.scrollIntoView({ block: "center" });
     }
   }
+
+  let waitingHtml = "";
+  byId("new")?.addEventListener("focusout", () => setTimeout(() => {
+    if (waitingHtml && !byId("new").contains(document.activeElement)) putPart("asks", waitingHtml);
+    waitingHtml = "";
+  }));
 
   function putItem(key, html) {
     const trace = byId("trace");

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -54,7 +53,7 @@ def start() -> Any:
     states = made.endpoints.states()
     form = Form(**{name: request.form.get(name, "") for name in Form.__slots__})
     try:
-        run_id = made.carrier.start(_task(form), _settings(form, states))
+        run_id = made.carrier.start(_task(form), _settings(form))
     except HarnessError as error:
         return _page(form, states, str(error)), 422
     return redirect(f"/runs/{run_id}", code=303)
@@ -116,7 +115,7 @@ def _example(example: Any, states: tuple[ServerState, ...]) -> dict[str, Any]:
 
 def _form_asked(states: tuple[ServerState, ...]) -> Form:
     """An empty form, or one filled from an example or from another run."""
-    form = Form(model=choices.default(states), workspace=str(services().config.workspace))
+    form = Form(model=choices.default(states), workspace=str(services().config.folder))
     key, like = request.args.get("example"), request.args.get("like")
     example = next((e for e in EXAMPLES if e.key == key), None)
     if example is not None:
@@ -143,21 +142,13 @@ def _task(form: Form) -> str:
     return task
 
 
-def _settings(form: Form, states: tuple[ServerState, ...]) -> Settings:
+def _settings(form: Form) -> Settings:
     server, _, model = form.model.partition("|")
     place = services().endpoints.place(server)
     if place is None or not model:
         raise SettingsError("Choose a model. If there is none, start a server: see the page Model.")
-    folder = Path(form.workspace.strip() or services().config.workspace).expanduser()
-    if not folder.is_dir():
-        raise SettingsError(f"The workspace {folder} is no folder. Name one that exists.")
-    return settings_for(
-        base_url=place.base_url,
-        model=model,
-        workspace=folder.absolute(),
-        limits=Limits(
-            max_turns=whole(form.max_turns, "The limit of turns"),
-            max_cost_usd=amount(form.max_cost_usd, "The limit of cost"),
-        ),
-        prices=choices.prices(choices.entry_of(states, server, model)),
+    limits = Limits(
+        max_turns=whole(form.max_turns, "The limit of turns"),
+        max_cost_usd=amount(form.max_cost_usd, "The limit of cost"),
     )
+    return settings_for(services().config, place, model, form.workspace, limits)
