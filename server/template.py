@@ -77,9 +77,9 @@ class ChatTemplate:
         Raises:
             BadRequest: if the template refuses these messages, with its reason.
         """
-        tools = [] if request.tool_choice.mode == "none" else _tool_objects(request)
+        offered = [] if request.tool_choice.mode == "none" else _tool_objects(request)
+        tools = self._disarmed(offered)
         messages = [self._message(message) for message in request.messages]
-        tools, messages = self._disarmed(tools), self._disarmed(messages)
         if tools and not self.takes_tools:
             messages, tools = _with_tools_described(messages, tools), []
         if not self.takes_system:
@@ -114,20 +114,21 @@ class ChatTemplate:
                 "id": call.id,
                 "type": "function",
                 "function": {
-                    "name": call.function.name,
-                    "arguments": _argument_object(call.function.arguments),
+                    "name": self._disarmed(call.function.name),
+                    "arguments": self._disarmed(_argument_object(call.function.arguments)),
                 },
             }
             for call in message.tool_calls
         ]
+        content = self._disarmed(message.content or "")
         if not self.takes_tools and (calls or message.role == "tool"):
-            return _plain_message(message, calls)
-        plain: dict[str, Any] = {"role": message.role, "content": message.content or ""}
+            return _plain_message(message.role, content, calls)
+        plain: dict[str, Any] = {"role": message.role, "content": content}
         if calls:
             plain["tool_calls"] = calls
         for key in ("tool_call_id", "name"):
             if (value := getattr(message, key)) is not None:
-                plain[key] = value
+                plain[key] = self._disarmed(value)
         return plain
 
     def _probe(self, messages: Sequence[Any], tools: Sequence[Any] | None) -> str:
@@ -225,16 +226,15 @@ def _tool_objects(request: ChatRequest) -> list[dict[str, Any]]:
     return objects
 
 
-def _plain_message(message: Message, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _plain_message(role: str, content: str, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """For a template without tools: calls and results in the words of TOOLS_INTRODUCTION."""
-    if message.role == "tool":
-        text = f"<tool_response>\n{message.content}\n</tool_response>"
-        return {"role": "user", "content": text}
+    if role == "tool":
+        return {"role": "user", "content": f"<tool_response>\n{content}\n</tool_response>"}
     written = [
         f"<tool_call>\n{json.dumps(call['function'], ensure_ascii=False)}\n</tool_call>"
         for call in calls
     ]
-    return {"role": "assistant", "content": "\n".join(filter(None, [message.content, *written]))}
+    return {"role": "assistant", "content": "\n".join(filter(None, [content, *written]))}
 
 
 def _with_tools_described(
