@@ -1,0 +1,71 @@
+"""A reply that is wanted: what goes in, where its text goes, and how it ended."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from server.engine.picker import Sampling
+
+Reason = Literal["stop", "length"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a reply ended, and what it took. Times in seconds."""
+
+    reason: Reason
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    queue_s: float
+    prefill_s: float
+    decode_s: float
+    drafted: int = 0
+    accepted: int = 0
+
+
+class Sink(Protocol):
+    """Where a reply goes. Called in the engine's thread, so it returns at once."""
+
+    def text(self, text: str) -> bool:
+        """Some more text; True when that is enough and the reply ends here."""
+        ...
+
+    def end(self, ending: Ending) -> None:
+        """The last that comes."""
+        ...
+
+    def fail(self, error: Exception) -> None:
+        """The last that comes, instead of `end`."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """One reply that is wanted."""
+
+    prompt: npt.NDArray[np.int32]
+    limit: int
+    """Most tokens of the reply."""
+    sink: Sink
+    sampling: Sampling | None = None
+    """None is greedy."""
+    stops: Sequence[str] = ()
+    grammar: str | None = None
+    """What the whole reply must follow, in GBNF."""
+    keep: int = 0
+    """How many first tokens of the prompt are worth keeping on disk: what others begin with."""
+    asked_at: float = field(default_factory=time.monotonic)
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def need(self) -> int:
+        """Cells that it takes at most. The reply's last token is never computed itself."""
+        return len(self.prompt) + self.limit - 1

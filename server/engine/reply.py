@@ -1,0 +1,106 @@
+"""A reply in the making: a job with its sequence, its words and its clock."""
+
+from __future__ import annotations
+
+import time
+
+from server.engine.context import Logits
+from server.engine.figures import Figures
+from server.engine.job import Ending, Job, Reason
+from server.engine.model import Model
+from server.engine.native import Native
+from server.engine.picker import Grammar, Greedy, Picker, Sampled
+from server.engine.sequences import Sequence
+from server.engine.words import Words
+
+
+class Reply:
+    """Owned by the engine's thread."""
+
+    def __init__(self, native: Native, model: Model, job: Job, figures: Figures) -> None:
+        """Make what choosing its tokens takes.
+
+        Raises:
+            GrammarError: where the job's grammar cannot be used.
+        """
+        self.job = job
+        self.sequence: Sequence | None = None
+        self.cached = 0
+        self.next: int | None = None
+        """The token that comes next, chosen but not computed yet; None while prefilling."""
+        self.done: Reason | None = None
+        self._model = model
+        self._figures = figures
+        self._words = Words(job.stops)
+        self._made = 0
+        self._grammar = Grammar(native, model, job.grammar) if job.grammar else None
+        self._picker: Picker = Sampled(native, job.sampling) if job.sampling else Greedy()
+        self._begun_at = time.monotonic()
+        self._first_at: float | None = None
+
+    @property
+    def held(self) -> Sequence:
+        """Its sequence, which it has from its admission on."""
+        assert self.sequence is not None
+        return self.sequence
+
+    @property
+    def missing(self) -> int:
+        """Prompt tokens that are still to be computed."""
+        return max(0, len(self.job.prompt) - self.held.length)
+
+    @property
+    def outstanding(self) -> int:
+        """Cells that it may still take."""
+        return max(0, self.job.need - self.held.length)
+
+    def take(self, logits: Logits) -> None:
+        """Choose the next token, and give out what text is certain now."""
+        token = self._choose(logits)
+        if self._first_at is None:
+            self._first_at = time.monotonic()
+        if token in self._model.ends:
+            self.done = "stop"
+            return
+        self._made += 1
+        self._figures.decode_tokens += 1
+        self.next = token
+        text = self._words.feed(self._model.piece(token))
+        enough = bool(text) and self.job.sink.text(text)
+        if enough or self._words.stopped:
+            self.done = "stop"
+        elif self._made >= self.job.limit:
+            self.done = "length"
+
+    def finish(self) -> None:
+        """Give out the rest, and the ending."""
+        assert self.done is not None
+        if rest := self._words.finish():
+            self.job.sink.text(rest)
+        now = time.monotonic()
+        first = self._first_at or now
+        self.job.sink.end(
+            Ending(
+                reason=self.done,
+                prompt_tokens=len(self.job.prompt),
+                cached_tokens=self.cached,
+                completion_tokens=self._made,
+                queue_s=self._begun_at - self.job.asked_at,
+                prefill_s=first - self._begun_at,
+                decode_s=now - first,
+            )
+        )
+
+    def close(self) -> None:
+        """Free what choosing its tokens took."""
+        self._picker.close()
+        if self._grammar:
+            self._grammar.close()
+            self._grammar = None
+
+    def _choose(self, logits: Logits) -> int:
+        if self._grammar is None:
+            return self._picker.pick(logits)
+        token = self._grammar.pick(logits, self._picker)
+        self._grammar.accept(token)
+        return token
