@@ -7,8 +7,7 @@ with its loops, its output and its strings bounded.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NoReturn
 
@@ -46,7 +45,12 @@ class ChatTemplate:
     """One compiled template; safe to use from several threads."""
 
     def __init__(
-        self, source: str, *, bos: str = "", eos: str = "", control: Collection[str] = ()
+        self,
+        source: str,
+        *,
+        bos: str = "",
+        eos: str = "",
+        guard: Callable[[str], str] | None = None,
     ) -> None:
         """Compile the template and find out what it can do.
 
@@ -54,13 +58,13 @@ class ChatTemplate:
             source: the template as it stands in the GGUF file.
             bos: the model's begin token as text.
             eos: its end token as text.
-            control: the text of every control token. Where one stands in a message or a tool, it
-                is broken up, so that no file that is read can end a turn or forge one.
+            guard: is given every text of a message or a tool before anything is put around it,
+                and takes out of it what would count as a control token in the prompt.
 
         Raises:
             ValueError: if the source is no template that Jinja can compile.
         """
-        self._control = re.compile("|".join(map(re.escape, control))) if control else None
+        self._guard = guard
         try:
             self._template = _environment().from_string(source)
         except TemplateError as error:
@@ -78,7 +82,7 @@ class ChatTemplate:
             BadRequest: if the template refuses these messages, with its reason.
         """
         offered = [] if request.tool_choice.mode == "none" else _tool_objects(request)
-        tools = self._disarmed(offered)
+        tools = self._guarded(offered)
         messages = [self._message(message) for message in request.messages]
         if tools and not self.takes_tools:
             messages, tools = _with_tools_described(messages, tools), []
@@ -95,16 +99,16 @@ class ChatTemplate:
                 code="template_error",
             ) from error
 
-    def _disarmed(self, value: Any) -> Any:
-        """The value with a zero-width space inside every control token in its texts."""
-        if self._control is None:
+    def _guarded(self, value: Any) -> Any:
+        """The value with every text in it guarded."""
+        if self._guard is None:
             return value
         if isinstance(value, str):
-            return self._control.sub(lambda found: f"{found[0][0]}\u200b{found[0][1:]}", value)
+            return self._guard(value)
         if isinstance(value, list):
-            return [self._disarmed(item) for item in value]
+            return [self._guarded(item) for item in value]
         if isinstance(value, dict):
-            return {self._disarmed(key): self._disarmed(item) for key, item in value.items()}
+            return {self._guarded(key): self._guarded(item) for key, item in value.items()}
         return value
 
     def _message(self, message: Message) -> dict[str, Any]:
@@ -114,13 +118,13 @@ class ChatTemplate:
                 "id": call.id,
                 "type": "function",
                 "function": {
-                    "name": self._disarmed(call.function.name),
-                    "arguments": self._disarmed(_argument_object(call.function.arguments)),
+                    "name": self._guarded(call.function.name),
+                    "arguments": self._guarded(_argument_object(call.function.arguments)),
                 },
             }
             for call in message.tool_calls
         ]
-        content = self._disarmed(message.content or "")
+        content = self._guarded(message.content or "")
         if not self.takes_tools and (calls or message.role == "tool"):
             return _plain_message(message.role, content, calls)
         plain: dict[str, Any] = {"role": message.role, "content": content}
@@ -128,7 +132,7 @@ class ChatTemplate:
             plain["tool_calls"] = calls
         for key in ("tool_call_id", "name"):
             if (value := getattr(message, key)) is not None:
-                plain[key] = self._disarmed(value)
+                plain[key] = self._guarded(value)
         return plain
 
     def _probe(self, messages: Sequence[Any], tools: Sequence[Any] | None) -> str:

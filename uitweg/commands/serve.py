@@ -70,4 +70,10 @@ def _scripted(files: list[Path], settings: Path | None) -> Backend:
 
 def _hosted(name: str | None) -> Backend:
     """The engine with a verified model, which it loads while the server already listens."""
-    raise NotImplementedError(name)
+    import models
+    from models.progress import Lines
+    from server.engine.backend import LlamaBackend
+
+    model = models.ensure(name, Lines())
+    about = {"sha256": model.sha256, "instead_of": model.instead_of}
+    return LlamaBackend(model.path, name=model.name, digest=model.sha256, about=about)
