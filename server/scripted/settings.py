@@ -75,6 +75,9 @@ class _File(BaseModel):
 class SettingsError(Exception):
     """A file for the scripted provider cannot be used; the text says where and why."""
 
+    exit_code = 2
+    """For the command line: it was called with the wrong file."""
+
 
 def read_rules(path: Path) -> tuple[Rule, ...]:
     """The rules of a settings file.
