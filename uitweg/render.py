@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from harness.events import Event, ToolProgress, ToolStart
+from harness.events import Event, ToolProgress, ToolStart, Turn
 from harness.state import RunState
 from uitweg.endings import next_steps
 from uitweg.lines import lines_of
@@ -70,6 +70,9 @@ class RunView:
     def on_event(self, event: Event) -> None:
         """Show one event."""
         self._top = self._top or event.run_id
+        if isinstance(event, Turn) and not (event.tool_calls or self._full):
+            # These words are the answer, which is told at the end.
+            event = event.model_copy(update={"content": ""})
         inset = "" if event.run_id == self._top else "    "
         for text, style in lines_of(event, self._cut):
             line = Text(safe(text), style=style)
