@@ -35,7 +35,7 @@ BEGIN_SECONDS = 10.0
 END_SECONDS = 3.0
 """How long a stopping page waits for its runs to end."""
 
-STOPPED = "Uitweg was stopped."
+STOPPED = "Uitweg was stopped"
 
 Action = Literal["approve", "edit", "reject", "happened", "run_again", "abandon"]
 

@@ -9,7 +9,6 @@ from flask import Flask
 from harness.events import RunStopped
 from web import faces, text
 from web.faces import Face
-from web.runpage import stop_line
 from web.steps import CallItem
 
 HEAD_CHARACTERS = 1200
@@ -79,7 +78,6 @@ def install(app: Flask) -> None:
         shorten=shorten,
         call_face=call_face,
         end_face=end_face,
-        stop_line=stop_line,
         ending_word=lambda status: faces.ENDING_WORDS[status].lower(),
         decision_word=lambda action: faces.DECISIONS.get(action, action),
         limit_word=lambda name: LIMITS.get(name, name),

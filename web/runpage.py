@@ -8,7 +8,6 @@ from decimal import Decimal
 
 from markupsafe import Markup
 
-from harness.events import RunStopped
 from harness.state import RESUMABLE, Limits, RunState
 from harness.store import RunSummary
 from web import plots
@@ -100,7 +99,7 @@ class RunPage:
     @property
     def stop_line(self) -> str:
         """For a stopped run: what stopped, how quickly, and what did not."""
-        return stop_line(self.steps.stopped) if self.steps.stopped else ""
+        return stop_line(self.steps)
 
     @property
     def answer(self) -> str:
@@ -172,20 +171,25 @@ def child_of(summary: RunSummary) -> Child:
     return Child(summary.run_id, summary.task, face)
 
 
-def stop_line(event: RunStopped) -> str:
+def stop_line(steps: Steps) -> str:
     """What stopped after how many milliseconds, and whether a tool was abandoned."""
-    if event.stop_ms is None:
+    event = steps.stopped
+    if event is None or event.stop_ms is None:
         return ""
-    line = f"Stopped {duration(event.stop_ms)} after Stop was pressed."
-    if event.abandoned:
-        count = len(event.abandoned)
-        line += (
-            f" {plural(count, 'tool call')} did not stop and "
-            f"{'was' if count == 1 else 'were'} abandoned: what comes of it is not used."
-        )
-    else:
-        line += " Nothing was abandoned."
-    return line
+    stopped = [
+        call.tool_name
+        for call in steps.calls
+        if call.turn == steps.totals.turns and call.result and call.result.outcome == "cancelled"
+    ]
+    took = f"{duration(event.stop_ms)} after Stop was pressed"
+    line = f"{', '.join(stopped) or 'The run'} stopped {took}."
+    if not event.abandoned:
+        return line + " Nothing was abandoned."
+    count = len(event.abandoned)
+    return line + (
+        f" {plural(count, 'tool call')} did not stop and {'was' if count == 1 else 'were'}"
+        " abandoned: what comes of it is not used."
+    )
 
 
 def since(time: str) -> int:

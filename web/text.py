@@ -105,9 +105,11 @@ def money(value: Decimal | float | None) -> str:
 
 
 def duration(ms: float | None) -> str:
-    """`35 ms`, `4.2 s`, `2 min 5 s`, `3 h 12 min`."""
+    """`less than 1 ms`, `35 ms`, `4.2 s`, `2 min 5 s`, `3 h 12 min`."""
     if ms is None:
         return "unknown"
+    if ms < 0.95:
+        return "less than 1 ms"
     if ms < 999.5:
         return f"{ms:.0f} ms"
     seconds = ms / 1000

@@ -57,7 +57,7 @@ def test_money(value: Decimal | None, shown: str) -> None:
 @pytest.mark.parametrize(
     ("ms", "shown"),
     [
-        (0.2, "0 ms"), (999.4, "999 ms"), (999.6, "1.0 s"), (59_900, "59.9 s"),
+        (0.2, "less than 1 ms"), (999.4, "999 ms"), (999.6, "1.0 s"), (59_900, "59.9 s"),
         (59_960, "1 min 0 s"), (125_000, "2 min 5 s"), (3_720_000, "1 h 2 min"), (None, "unknown"),
     ],
 )  # fmt: skip

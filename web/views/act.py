@@ -22,7 +22,7 @@ MOST_TURNS = 100_000
 @views.post("/runs/<run_id>/stop")
 def stop(run_id: str) -> Any:
     """Stop the run, in whatever process it is carried."""
-    services().carrier.stop(run_id, "Stopped by a person on the page.")
+    services().carrier.stop(run_id, "a person pressed Stop")
     return done(f"/runs/{run_id}")
 
 
