@@ -8,6 +8,7 @@ from typing import Any
 from harness.errors import AlreadyDecided, DigestMismatch, NothingToDecide
 from harness.events import ApprovalDecided
 from harness.state import ApprovalNeeded, Decision, InDoubt, RunState
+from harness.store.rows import at as key
 from harness.store.rows import load_state, number_of
 
 ANSWERS = {
@@ -38,8 +39,8 @@ def record(
     was written.
     """
     run = number_of(connection, run_id)
-    _refuse_second(connection, run, decision.call_id)
     state = load_state(connection, run_id)
+    _refuse_second(connection, run, state, decision.call_id)
     waiting = _waiting_for(state, decision)
     if waiting.digest != shown:
         raise DigestMismatch(
@@ -62,20 +63,20 @@ def record(
         decided_by=decision.decided_by,
     )
     connection.execute(
-        "INSERT INTO events (run, seq, body) VALUES (?, ?, ?)",
-        (run, event.seq, event.model_dump_json(by_alias=True)),
+        "INSERT INTO events VALUES (?, ?)",
+        (key(run, event.seq), event.model_dump_json(by_alias=True)),
     )
     connection.execute("UPDATE heads SET last_seq = ? WHERE run = ?", (event.seq, run))
 
 
-def _refuse_second(connection: sqlite3.Connection, run: int, call_id: str) -> None:
+def _refuse_second(connection: sqlite3.Connection, run: int, state: RunState, call_id: str) -> None:
     """A decision that waits to be used stands, and so does one for a settled call."""
     row = connection.execute(
-        "SELECT body FROM decisions JOIN calls USING (run, call_id)"
-        " WHERE run = ? AND call_id = ? AND (NOT used OR state = 'settled')",
-        (run, call_id),
+        "SELECT body FROM decisions WHERE run = ? AND call_id = ?", (run, call_id)
     ).fetchone()
-    if row is not None:
+    record = state.calls.get(call_id)
+    settled = record is not None and record.state == "settled"
+    if row is not None and (settled or call_id in state.decisions):
         first = Decision.model_validate_json(row[0])
         raise AlreadyDecided(
             f"{first.decided_by} was first: call {call_id} has been decided already "

@@ -46,10 +46,15 @@ def head_of(state: RunState) -> tuple[Any, ...]:
     )
 
 
-def call_row(run: int, record: CallRecord) -> tuple[Any, ...]:
-    """The values of one row of `calls`, in the order of its columns."""
+def at(run: int, number: int) -> int:
+    """The key of a row: `number` counts within the run. See `harness.store.schema`."""
+    return run << 32 | number
+
+
+def call_row(key: int, record: CallRecord) -> tuple[Any, ...]:
+    """The values of one row of `journal`, in the order of its columns."""
     return (
-        run,
+        key,
         record.call_id,
         record.turn,
         record.tool_name,
@@ -81,7 +86,8 @@ def load_state(connection: sqlite3.Connection, run_id: str) -> RunState:
     messages = [
         json.loads(body)
         for (body,) in connection.execute(
-            "SELECT body FROM messages WHERE run = ? ORDER BY seq", (run,)
+            "SELECT body FROM messages WHERE at BETWEEN ? AND ? ORDER BY at",
+            (at(run, 0), at(run + 1, 0) - 1),
         )
     ]
     decisions = connection.execute(
@@ -135,9 +141,10 @@ def _calls(
     """The calls in the transcript's order. What the model wrote is not kept twice."""
     rows = connection.execute(
         "SELECT call_id, turn, tool_name, state, ran_args, outcome, child_run_id"
-        " FROM calls WHERE run = ?",
-        (run,),
+        " FROM journal WHERE at BETWEEN ? AND ? ORDER BY at",
+        (at(run, 0), at(run + 1, 0) - 1),
     )
+    # The latest entry of a call says how it stands.
     found = {row[0]: row for row in rows}
     calls: dict[str, dict[str, Any]] = {}
     for message in messages:

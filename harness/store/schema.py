@@ -15,7 +15,10 @@ APPLICATION_ID = 0x75697477
 
 MIGRATIONS: tuple[str, ...] = (
     # 1: what never changes of a run is apart from its head, which is rewritten
-    # at every step and so is kept small. All else is only appended.
+    # at every step and so is kept small. Messages, journal and events are only
+    # appended. Their key is one integer, the run's number times 2^32 plus a count
+    # within the run: so a row is in one place and touches one page, where a
+    # primary key of two columns would take an index of its own.
     """
     CREATE TABLE runs (
         run INTEGER PRIMARY KEY,
@@ -48,34 +51,29 @@ MIGRATIONS: tuple[str, ...] = (
         epoch INTEGER NOT NULL DEFAULT 0
     );
     CREATE TABLE messages (
-        run INTEGER NOT NULL REFERENCES runs,
-        seq INTEGER NOT NULL,
-        body TEXT NOT NULL,
-        PRIMARY KEY (run, seq)
-    ) WITHOUT ROWID;
-    CREATE TABLE calls (
-        run INTEGER NOT NULL REFERENCES runs,
+        at INTEGER PRIMARY KEY,
+        body TEXT NOT NULL
+    );
+    CREATE TABLE journal (
+        at INTEGER PRIMARY KEY,
         call_id TEXT NOT NULL,
         turn INTEGER NOT NULL,
         tool_name TEXT NOT NULL,
         state TEXT NOT NULL,
         ran_args TEXT,
         outcome TEXT,
-        child_run_id TEXT,
-        PRIMARY KEY (run, call_id)
-    ) WITHOUT ROWID;
+        child_run_id TEXT
+    );
+    CREATE TABLE events (
+        at INTEGER PRIMARY KEY,
+        body TEXT NOT NULL
+    );
     CREATE TABLE decisions (
         run INTEGER NOT NULL REFERENCES runs,
         call_id TEXT NOT NULL,
         used INTEGER NOT NULL,
         body TEXT NOT NULL,
         PRIMARY KEY (run, call_id)
-    ) WITHOUT ROWID;
-    CREATE TABLE events (
-        run INTEGER NOT NULL REFERENCES runs,
-        seq INTEGER NOT NULL,
-        body TEXT NOT NULL,
-        PRIMARY KEY (run, seq)
     ) WITHOUT ROWID;
     CREATE TABLE cancel_requests (
         run INTEGER PRIMARY KEY REFERENCES runs,

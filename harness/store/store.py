@@ -33,7 +33,7 @@ from harness.store import decisions, lists
 from harness.store.files import connect, typed_errors
 from harness.store.lease import Lease, Owner, alive, process_of, sweep
 from harness.store.lists import RunSummary
-from harness.store.rows import HEAD, call_row, dumps, head_of, load_state, number_of
+from harness.store.rows import HEAD, at, call_row, dumps, head_of, load_state, number_of
 from harness.store.schema import MIGRATIONS, migrate, version
 from harness.store.writer import Writer
 
@@ -103,6 +103,10 @@ class Store:
             if self._owner is not None:
                 self._owner.close()
 
+    def flush(self) -> None:
+        """Wait until all that was handed over before is on the disk, or has failed."""
+        self._writer.flush()
+
     def __enter__(self) -> Store:
         return self
 
@@ -135,9 +139,10 @@ class Store:
     def event_lines(self, run_id: str, after: int = 0, limit: int = 1000) -> list[str]:
         """The same as lines of JSON, just as they were written."""
         with self._reading() as connection:
+            run = number_of(connection, run_id)
             rows = connection.execute(
-                "SELECT body FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?",
-                (number_of(connection, run_id), after, limit),
+                "SELECT body FROM events WHERE at BETWEEN ? AND ? ORDER BY at LIMIT ?",
+                (at(run, after + 1), at(run + 1, 0) - 1, limit),
             )
             return [body for (body,) in rows]
 
@@ -373,25 +378,31 @@ def _version_at(path: Path) -> int:
 
 def _append(connection: sqlite3.Connection, run: int, step: Step) -> None:
     connection.executemany(
-        "INSERT INTO messages (run, seq, body) VALUES (?, ?, ?)",
+        "INSERT INTO messages VALUES (?, ?)",
         [
-            (run, number, dumps(message))
+            (at(run, number), dumps(message))
             for number, message in enumerate(step.messages, step.first_message)
         ],
     )
-    connection.executemany(
-        "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, call_id) DO UPDATE"
-        " SET state = excluded.state, ran_args = excluded.ran_args, outcome = excluded.outcome,"
-        " child_run_id = excluded.child_run_id",
-        [call_row(run, record) for record in step.calls],
-    )
+    if step.calls:
+        last = connection.execute(
+            "SELECT max(at) FROM journal WHERE at BETWEEN ? AND ?",
+            (at(run, 0), at(run + 1, 0) - 1),
+        ).fetchone()[0]
+        connection.executemany(
+            "INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                call_row(key, record)
+                for key, record in enumerate(step.calls, (last or at(run, 0)) + 1)
+            ],
+        )
     connection.executemany(
         "UPDATE decisions SET used = 1 WHERE run = ? AND call_id = ?",
         [(run, call_id) for call_id in step.used],
     )
     connection.executemany(
-        "INSERT INTO events (run, seq, body) VALUES (?, ?, ?)",
-        [(run, event.seq, event.model_dump_json(by_alias=True)) for event in step.events],
+        "INSERT INTO events VALUES (?, ?)",
+        [(at(run, event.seq), event.model_dump_json(by_alias=True)) for event in step.events],
     )
     if step.new_settings:
         settings = step.state.settings.model_dump_json()
