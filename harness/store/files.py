@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,31 +22,39 @@ PRAGMAS = ("PRAGMA journal_mode = TRUNCATE", "PRAGMA synchronous = FULL")
 
 
 def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
-    """A connection in autocommit mode; raises a typed `StoreError`."""
-    mode = "rwc" if writing else "ro"
+    """A connection in autocommit mode; raises a typed `StoreError`.
+
+    One for reading is opened for writing all the same, where the file allows it: a
+    process that was killed inside a transaction leaves a journal that whoever comes
+    next has to roll back, reader or not.
+    """
+    mode = "rwc" if writing else "rw"
     uri = f"{path.resolve().as_uri()}?mode={mode}"
     with typed_errors(path):
         connection = sqlite3.connect(
             uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
-        if writing:
-            for pragma in PRAGMAS:
-                connection.execute(pragma)
+        for pragma in PRAGMAS if writing else ("PRAGMA query_only = ON",):
+            connection.execute(pragma)
     return connection
 
 
 @contextmanager
 def typed_errors(path: Path) -> Iterator[None]:
-    """Turn what sqlite3 raises into a `StoreError` that says what to do."""
+    """Turn what sqlite3 and the file system raise into a `StoreError` that says what to do."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         raise typed(error, path) from error
 
 
-def typed(error: sqlite3.Error, path: Path) -> StoreError:
-    """The `StoreError` for an error of sqlite3."""
-    primary = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+def typed(error: sqlite3.Error | OSError, path: Path) -> StoreError:
+    """The `StoreError` for an error of sqlite3 or of the file system."""
+    if isinstance(error, OSError):
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        primary = sqlite3.SQLITE_FULL if full else sqlite3.SQLITE_CANTOPEN
+    else:
+        primary = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
     if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return StoreDamaged(
             f"The store {path} is damaged ({error}). It has been left as it is: "
