@@ -126,8 +126,17 @@ def asset(name: str) -> str:
     return f"/static/{name}?v={_digest(name)}"
 
 
+_WORDS = {
+    404: "There is nothing at this address.",
+    405: "This address does not take that method.",
+    413: f"That is too much for one request: at most {MOST_BODY:,} bytes.",
+    500: "The page made a mistake. The terminal where Uitweg runs shows more.",
+}
+
+
 def _http_error(error: HTTPException) -> Any:
-    return _failed(error.code or 500, error.name, error.description or error.name)
+    code = error.code or 500
+    return _failed(code, error.name, _WORDS.get(code) or error.description or error.name)
 
 
 _CODES: tuple[tuple[type[HarnessError], int], ...] = (

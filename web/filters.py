@@ -78,6 +78,7 @@ def install(app: Flask) -> None:
         shorten=shorten,
         call_face=call_face,
         end_face=end_face,
+        who=lambda name: "A person" if name == "person" else name,
         ending_word=lambda status: faces.ENDING_WORDS[status].lower(),
         decision_word=lambda action: faces.DECISIONS.get(action, action),
         limit_word=lambda name: LIMITS.get(name, name),

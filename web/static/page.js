@@ -183,13 +183,14 @@
   }
 
   async function send(form, button) {
+    // getAttribute, since a button named "action" hides the property.
     const data = new FormData(form);
     if (button?.name) data.set(button.name, button.value);
     const buttons = [...form.querySelectorAll("button")];
     buttons.forEach((b) => { b.disabled = true; });
     said(form, "");
     try {
-      const answer = await fetch(button?.getAttribute("formaction") ?? form.action, {
+      const answer = await fetch(button?.getAttribute("formaction") ?? form.getAttribute("action"), {
         method: "POST", body: new URLSearchParams(data),
         headers: { Accept: "application/json", "X-CSRF-Token": csrf },
       });
