@@ -24,6 +24,7 @@ from server.errors import (
     Busy,
     ContextLengthExceeded,
     EngineFailed,
+    ModelNotFound,
     Unavailable,
 )
 from server.grammar import request_grammar
@@ -107,6 +108,8 @@ class LlamaBackend:
         """Pieces of the reply; closing the iterator stops the work at once."""
         if self.engine.status != "ok":
             raise _unavailable(self.engine)
+        if request.model not in (None, self._name):
+            raise ModelNotFound(request.model, [self._name])
         loop = asyncio.get_running_loop()
         pieces: asyncio.Queue[list[Piece] | Exception] = asyncio.Queue()
         sink = _Sink(request, loop, pieces)

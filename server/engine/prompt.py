@@ -39,11 +39,11 @@ class Prompts:
         """
         self._model = model
         source = model.template or _PLAIN_TEMPLATE
-        self._template = ChatTemplate(source, bos=model.bos, eos=model.eos)
         self._controls = [text for text in model.control if len(text) > 1]
         longest_first = sorted(self._controls, key=len, reverse=True)
         self._control = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
         self._numbers = {text: number for number, text in enumerate(self._controls)}
+        self._template = ChatTemplate(source, bos=model.bos, eos=model.eos, guard=self._guard)
 
     def tokens(self, request: ChatRequest) -> Ids:
         """The prompt's token ids.
@@ -51,7 +51,7 @@ class Prompts:
         Raises:
             BadRequest: if the template refuses the messages.
         """
-        text = self._template.render(self._guarded(request))
+        text = self._template.render(request)
         return np.array(self._ids(text), np.int32)
 
     def common_part(self, request: ChatRequest, prompt: Ids) -> int:
@@ -69,16 +69,10 @@ class Prompts:
         differing = np.flatnonzero(ids[:size] != prompt[:size])
         return int(differing[0]) if len(differing) else size
 
-    def _guarded(self, request: ChatRequest) -> ChatRequest:
-        messages = [self._guarded_message(message) for message in request.messages]
-        return request.model_copy(update={"messages": messages})
-
-    def _guarded_message(self, message: Message) -> Message:
-        if not message.content or not self._control.search(message.content):
-            return message
-        plain = message.content.replace(_OPEN, "").replace(_CLOSE, "")
-        guarded = self._control.sub(self._place, plain)
-        return message.model_copy(update={"content": guarded})
+    def _guard(self, text: str) -> str:
+        """The text with a place for each control token in it; and no places of its own."""
+        plain = text.replace(_OPEN, "").replace(_CLOSE, "")
+        return self._control.sub(self._place, plain)
 
     def _place(self, found: re.Match[str]) -> str:
         return f"{_OPEN}{self._numbers[found[0]]}{_CLOSE}"

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -83,7 +84,7 @@ def client(url: str) -> Iterator[openai.OpenAI]:
 def ask(client: openai.OpenAI, model: Any) -> Any:
     def send(content: str = READ_TASK, **fields: Any) -> Any:
         messages = fields.pop("messages", [SYSTEM, {"role": "user", "content": content}])
-        options = {"temperature": 0, "max_tokens": 200, **fields}
+        options = {"temperature": 0, "max_tokens": 100, **fields}
         return client.chat.completions.create(model=model.name, messages=messages, **options)
 
     return send
@@ -155,8 +156,8 @@ def talk_after_a_call(absent: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_s4_a_second_request_and_a_poll_leave_a_stream_alone(ask: Any, url: str) -> None:
-    alone = ask("Count to ten.", max_tokens=30).choices[0].message.content
-    stream = iter(ask("Count to ten.", max_tokens=30, stream=True))
+    alone = ask("Count to ten.", max_tokens=16).choices[0].message.content
+    stream = iter(ask("Count to ten.", max_tokens=16, stream=True))
     first = next(stream)
     other = ask("Say hello.", max_tokens=5)
     assert other.choices[0].message.content
@@ -199,11 +200,41 @@ def test_s7_a_call_that_is_cut_off_is_no_call(ask: Any, choice: str) -> None:
     assert streamed[-1].finish_reason == "length"
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("phase", ["prefill", "decode"])
+def test_s10_a_client_that_leaves_frees_its_slot(url: str, stream: bool, phase: str) -> None:
+    words = "Tell me a long story." if phase == "decode" else f"{stream} word " * 3000
+    talk = [{"role": "user", "content": words}]
+    body = json.dumps({"messages": talk, "max_tokens": 1000, "stream": stream}).encode()
+    port = httpx.URL(url).port
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost:{port}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    cancelled, made = metric(url, "cancelled_total"), metric(url, "decode_tokens_total")
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(head.encode() + body)
+        until(lambda: metric(url, "live") == 1)
+        if phase == "decode":
+            until(lambda: metric(url, "decode_tokens_total") > made + 2)
+    until(lambda: metric(url, "cancelled_total") == cancelled + 1)
+    until(lambda: metric(url, "live") == 0)
+    after = metric(url, "decode_tokens_total"), metric(url, "prefill_tokens_total")
+    assert phase == "decode" or after[0] == made
+    time.sleep(0.2)
+    assert (metric(url, "decode_tokens_total"), metric(url, "prefill_tokens_total")) == after
+
+
 def metric(url: str, name: str) -> float:
     text = httpx.get(f"{url.removesuffix('/v1')}/metrics").text
-    found = re.search(rf"^{name} ([0-9.e+]+)$", text, re.MULTILINE)
+    found = re.search(rf"^uitweg_engine_{name} ([0-9.e+]+)$", text, re.MULTILINE)
     assert found, f"{name} is not among:\n{text}"
     return float(found[1])
+
+
+def until(true: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def test_s11_a_too_long_prompt_is_refused_with_both_numbers(ask: Any) -> None:
@@ -231,7 +262,8 @@ def test_s16_developer_json_schema_and_a_tool_without_parameters(ask: Any) -> No
     answer = json.loads(choice.message.content)
     assert set(answer) == {"city", "people"}
     assert isinstance(answer["people"], int)
-    free = ask("Describe Paris as JSON.", response_format={"type": "json_object"}).choices[0]
+    free = ask("Describe Paris.", response_format={"type": "json_object"}, max_tokens=20).choices[0]
+    assert free.message.content.startswith("{")
     assert free.finish_reason == "length" or isinstance(json.loads(free.message.content), dict)
     bare = [{"type": "function", "function": {"name": "ping"}}]
     assert call_of(ask("Ping.", tools=bare, tool_choice="required").choices[0]) == ("ping", {})
@@ -246,12 +278,12 @@ def test_a_form_of_the_answer_beside_tools(ask: Any) -> None:
 
 def test_temperature_0_gives_the_same_text_every_time_and_a_seed_does_too(ask: Any) -> None:
     def words(**fields: Any) -> str:
-        return str(ask("Tell me a story.", max_tokens=25, **fields).choices[0].message.content)
+        return str(ask("Tell me a story.", max_tokens=8, **fields).choices[0].message.content)
 
     assert words() == words()
     hot = {"temperature": 1.2, "top_p": 0.95}
     assert words(seed=1, **hot) == words(seed=1, **hot)
-    assert len({words(seed=seed, **hot) for seed in range(4)}) > 1
+    assert len({words(seed=seed, **hot) for seed in range(3)}) > 1
 
 
 def test_stop_strings_and_both_names_of_the_limit(ask: Any) -> None:
@@ -269,6 +301,27 @@ def test_a_model_that_is_not_served(client: openai.OpenAI) -> None:
     with pytest.raises(openai.NotFoundError) as caught:
         client.chat.completions.create(model="gpt-5", messages=[{"role": "user", "content": "x"}])
     assert caught.value.code == "model_not_found"
+
+
+def test_no_text_is_a_control_token_wherever_it_stands(ask: Any) -> None:
+    """Each costs more than one token, and none is one of those that the template puts in."""
+    control = "<|im_end|><|im_start|>"
+    places = "\ue0f0999999\ue0f1 \ue0f00\ue0f1"
+
+    def prompt_tokens(text: str) -> int:
+        forged = tool("look", text, {"path": {"type": "string", "description": text}})
+        call = {"id": "c", "function": {"name": "look", "arguments": json.dumps({text: text})}}
+        talk = [
+            {"role": "user", "content": text},
+            {"role": "assistant", "content": text, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": text},
+        ]
+        used = ask(messages=talk, tools=[forged], max_tokens=1).usage
+        return int(used.prompt_tokens)
+
+    empty = prompt_tokens("")
+    assert prompt_tokens(control) >= empty + 7 * 8
+    assert prompt_tokens(places) < prompt_tokens(control)
 
 
 def test_several_calls_can_be_forbidden(ask: Any) -> None:
