@@ -87,6 +87,7 @@ class Runner:
 
     async def aclose(self) -> None:
         """Close the connections to the endpoints. The store stays open."""
+        self._watch.close()
         providers = list(self._providers.values())
         self._providers.clear()
         for provider in providers:

@@ -84,7 +84,7 @@ class Store:
         path = Path(path)
         with typed_errors(path):
             if _version_at(path) < len(MIGRATIONS):
-                path.parent.mkdir(parents=True, exist_ok=True)
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 connection = connect(path, writing=True)
                 try:
                     migrate(connection)
@@ -325,8 +325,9 @@ class Store:
         with self._lock:
             self._usable()
             if self._owner is None:
-                sweep(self._owners)
-                self._owner = Owner(self._owners)
+                with typed_errors(self.path):
+                    sweep(self._owners)
+                    self._owner = Owner(self._owners)
             return self._owner.name
 
     def _alive(self, owner: str | None, run_id: str) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-import time
 from pathlib import Path
 
 from harness.cancel import CancelToken
@@ -31,12 +30,14 @@ class CancelWatch:
         self._tokens: dict[str, CancelToken] = {}
         self._thread: threading.Thread | None = None
         self._idle = 0
+        self._stop = threading.Event()
 
     def add(self, run_id: str, token: CancelToken) -> None:
         """Watch for a request to cancel `run_id`."""
         with self._lock:
             self._tokens[run_id] = token
             self._idle = 0
+            self._stop.clear()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="cancels", daemon=True)
                 self._thread.start()
@@ -51,6 +52,16 @@ class CancelWatch:
         with self._lock:
             return self._tokens.get(run_id)
 
+    def close(self) -> None:
+        """End the thread now, unless a run is watched; it begins again with the next one."""
+        with self._lock:
+            thread = self._thread
+            if thread is None or self._tokens:
+                return
+            self._idle = LINGER
+            self._stop.set()
+        thread.join()
+
     def _run(self) -> None:
         seen = -1
         while self._wanted():
@@ -63,9 +74,9 @@ class CancelWatch:
                 while self._wanted():
                     with typed_errors(self._path):
                         seen = self._look(connection, seen)
-                    time.sleep(EVERY_SECONDS)
+                    self._stop.wait(EVERY_SECONDS)
                 return
-            time.sleep(EVERY_SECONDS)
+            self._stop.wait(EVERY_SECONDS)
 
     def _wanted(self) -> bool:
         with self._lock:
