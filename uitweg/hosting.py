@@ -105,8 +105,10 @@ def _is_ready(
         return False
     if state.get("status") == "failed":
         raise ServerFailed(f"The model cannot be loaded: {state.get('detail')}")
-    show(f"loading the model: {state.get('detail') or state.get('status')}")
-    return state.get("status") in ("ok", "unknown")
+    if state.get("status") in ("ok", "unknown"):
+        return True
+    show(str(state.get("detail") or "loading the model"))
+    return False
 
 
 @contextmanager
