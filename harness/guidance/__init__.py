@@ -5,15 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from harness.errors import SettingsError
+from harness.guidance.check import CheckAnswer
 from harness.guidance.evidence import AnswerFromEvidence
+from harness.guidance.look_first import LookFirst
+from harness.guidance.names_exist import NamesThatExist
+from harness.guidance.plan import ReadThenAnswer
 from harness.guidance.protocol import Answer, Calls, Guided, Move, Policy
+from harness.guidance.repair import Repair
 
 __all__ = ["Answer", "Calls", "Guided", "Move", "Policy", "policies", "policies_named"]
 
 
 def policies() -> dict[str, Policy]:
-    """All policies that come with the harness, by name."""
-    return {policy.name: policy for policy in (AnswerFromEvidence(),)}
+    """All policies that come with the harness, by name, in the order they are asked."""
+    all_of_them: tuple[Policy, ...] = (
+        LookFirst(),
+        NamesThatExist(),
+        Repair(),
+        ReadThenAnswer(),
+        AnswerFromEvidence(),
+        CheckAnswer(),
+    )
+    return {policy.name: policy for policy in all_of_them}
 
 
 def policies_named(names: Iterable[str], known: Mapping[str, Policy]) -> tuple[Policy, ...]:

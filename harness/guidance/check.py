@@ -1,0 +1,129 @@
+"""Check: an answer that claims what no tool result holds is marked as unsupported.
+
+Three things are looked at, all by plain search: every file, number, name and
+quote in the answer must stand in some result; what the question asks about must
+stand in some result; and what the answer adds must stand near something that
+the question asks about. A mark changes nothing in the answer: the record, the
+terminal and the page show it beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from harness.guidance.notes import Notes, as_records, gather
+from harness.guidance.protocol import Answer, Guided, Policy
+from harness.guidance.search import COMMON, holds, key_words, words
+
+MOST_MARKS = 8
+
+_NOT_THERE = re.compile(
+    r"\b(?:do(?:es)?|did|is|are|was|were|could|can)(?: not|n['\u2019]t)\b|\bcannot\b|\bunable to\b"
+    r"|\bno (?:\w+ ){0,3}(?:information|mention|record|file|files)\b|\bnone of\b|\bnothing\b",
+    re.IGNORECASE,
+)
+"""An answer that says that something is not there claims nothing that could be found."""
+
+_QUOTE = re.compile(r"[\"\u201c`]([^\"\u201d`\n]{2,200})[\"\u201d`]")
+_FILE = re.compile(r"(?<![\w.])[\w-]+\.[A-Za-z][A-Za-z0-9]{0,5}\b")
+_NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,:/-]\d+)*(?![\w])")
+_SUBJECT = re.compile(
+    r"\b(?:the|an?|of|for|about|by|from)\s+((?:[\w-]+(?:est|most)\s+)?)([^\W_][\w.:/@-]*)",
+    re.IGNORECASE,
+)
+_SMALL_NUMBERS = "zero one two three four five six seven eight nine ten".split()  # noqa: SIM905 - read as words
+
+
+class CheckAnswer(Policy):
+    """See the module's docstring."""
+
+    name = "check"
+
+    async def on_answer(self, run: Guided, answer: Answer) -> Answer | None:
+        """The same answer, marked where something in it is not supported."""
+        notes = gather(run.state)
+        marks = unsupported(run.state.task, answer.text, notes)
+        if not marks:
+            return None
+        run.note(self.name, "Not supported by any result: " + "; ".join(marks) + ".")
+        return answer._replace(unsupported=tuple(marks))
+
+
+def unsupported(question: str, answer: str, notes: Notes) -> list[str]:
+    """What in the answer, or in what it takes for granted, no result holds; at most a few."""
+    if _NOT_THERE.search(answer):
+        return []
+    if notes.empty:
+        return ["no tool was asked"]
+    text = notes.text()
+    counted = {str(n) for n in _counted(notes)}
+    missing = [claim for claim in claims(answer) if claim not in counted and claim not in text]
+    missing = [claim for claim in missing if not holds(text, claim)]
+    missing += [word for word in subjects(question) if not holds(text, word)]
+    if not missing:
+        missing = _far(question, answer, notes, counted)
+    return list(dict.fromkeys(missing))[:MOST_MARKS]
+
+
+def claims(answer: str) -> list[str]:
+    """The files, numbers, quotes and names in an answer."""
+    found = _QUOTE.findall(answer) + _FILE.findall(answer)
+    rest = _FILE.sub(" ", answer)
+    return [*found, *_NUMBER.findall(rest), *_names(rest)]
+
+
+def _names(text: str) -> list[str]:
+    """Words with a capital letter that do not begin a sentence."""
+    found = []
+    for sentence in re.split(r"(?<=[.!?:])\s+|\n", text):
+        found += [w for w in words(sentence)[1:] if w[0].isupper() and w.lower() not in COMMON]
+    return found
+
+
+def subjects(question: str) -> list[str]:
+    """The words that a question takes for granted: nouns after an article or "of", and words
+    with a digit or a capital letter inside it. "Who is the director?" takes a director."""
+    found = [word for _, word in _SUBJECT.findall(question)]
+    found += [word for word in words(question)[1:] if any(c.isdigit() or c.isupper() for c in word)]
+    return [w for w in dict.fromkeys(found) if w.lower() not in COMMON and not _compares(w)]
+
+
+def _compares(word: str) -> bool:
+    return word.lower().endswith("est")
+
+
+def _counted(notes: Notes) -> Iterable[int]:
+    """Numbers that can be counted in the results and need not stand there."""
+    if notes.listing is not None:
+        yield len(notes.listing)
+    for text in notes.files.values():
+        yield len(text.encode())
+        yield len(text.splitlines())
+        records = as_records(text)
+        if records is not None:
+            yield len(records[0])
+
+
+def _far(question: str, answer: str, notes: Notes, counted: set[str]) -> list[str]:
+    """What the answer adds to the question, where nothing of the question stands near it."""
+    asked = key_words(question, notes.files)
+    own = {word.lower() for word in words(question)}
+    added = [c for c in claims(answer) if c.lower() not in own and c not in counted]
+    added = [c for c in added if c not in (notes.listing or ()) and c not in notes.files]
+    if not asked or not added or notes.others:
+        return []
+    near = [c for c in added if _near(c, asked, notes)]
+    return [] if near else added
+
+
+def _near(claim: str, asked: list[str], notes: Notes) -> bool:
+    """Whether a line with the claim, one beside it, its heading or its file's name is about it."""
+    for name, text in notes.files.items():
+        lines = text.splitlines()
+        for n, line in enumerate(lines):
+            if holds(line, claim):
+                around = " ".join([name, lines[0], *lines[max(0, n - 1) : n + 2]])
+                if any(holds(around, word) for word in asked):
+                    return True
+    return False
