@@ -18,7 +18,7 @@ from collections.abc import Collection
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -27,6 +27,7 @@ from local.guard import check
 from server.backend import Backend
 from server.errors import (
     ApiError,
+    BadRequest,
     BodyTimeout,
     BodyTooLarge,
     EngineFailed,
@@ -182,6 +183,9 @@ async def _read_body(request: Request) -> bytes:
                     raise too_large
     except TimeoutError:
         raise BodyTimeout("The body did not come in time.", headers=closing) from None
+    except ClientDisconnect:
+        # Nobody hears this; raised as it is, it would stand in the log as a fault of ours.
+        raise BadRequest("The connection ended within the body.") from None
     return bytes(body)
 
 

@@ -238,3 +238,18 @@ def test_a_client_that_says_nothing_keeps_nobody_waiting(
         alive.close()
         for connection in silent:
             connection.close()
+
+
+def test_a_client_that_leaves_within_its_body_is_no_fault_of_the_server(
+    serving: Callable[..., Any], rendering: RenderingBackend, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(rendering) as served:
+        request = POST.replace(b"PORT", str(served.port).encode()) + JSON
+        for end in (b"Content-Length: 50\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n5\r\n{"):
+            with socket.create_connection(("127.0.0.1", served.port)) as connection:
+                connection.sendall(request + end)
+        alive = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+        alive.request("GET", "/health")
+        assert alive.getresponse().status == 200
+        alive.close()
+    assert [record.getMessage() for record in caplog.records] == []
