@@ -42,6 +42,8 @@ class Model(_Data):
 
     name: Name
     role: str
+    profile: str = "small"
+    """The guidance profile of the harness that suits it."""
     licence: str
     bytes: Bytes
     sha256: Digest

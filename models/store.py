@@ -31,6 +31,8 @@ class Resolved:
     path: Path
     sha256: str
     bytes: int
+    profile: str = "small"
+    """The guidance profile of the harness that suits it."""
     instead_of: str | None = None
     """The default, where it could not be had and nobody had named a model."""
 
@@ -67,7 +69,7 @@ class Store:
         if problem:
             raise Damaged(f"{path} {problem}. Get it anew with: uitweg models fetch {name}")
         gguf.check(path)
-        return Resolved(name, path, model.sha256, model.bytes)
+        return Resolved(name, path, model.sha256, model.bytes, model.profile)
 
     def ensure(self, name: str | None, progress: Progress) -> Resolved:
         """Give a model that is ready to load; fetch it first where it is missing.

@@ -8,8 +8,8 @@ from typing import Any
 
 from harness.demo import copy_demo
 from harness.errors import SettingsError
-from harness.guidance import policies
 from harness.prices import read_price
+from harness.profiles import policies_of
 from harness.provider import Endpoint, OfferedModel, find_model, offered_models
 from harness.state import Limits, Prices, Settings
 from harness.tools import DEFAULT_TOOLS
@@ -51,13 +51,14 @@ def new_settings(
     model: OfferedModel,
     workspace: Path | None,
     limits: dict[str, Any],
-    plain: bool,
+    profile: str = "default",
     prices: tuple[str | None, str | None] = (None, None),
 ) -> Settings:
     """The settings of a new run. Raises `SettingsError`."""
     # A demo's file that an earlier run deleted is put back.
     folder = workspace or copy_demo(folders.make(folders.data()) / "demo")
-    guidance = () if plain or model.profile == "none" else tuple(policies())
+    # A scripted scenario answers to the plain loop; any other would leave its script.
+    guidance = policies_of("none" if model.scripted else profile, model.profile)
     try:
         return Settings(
             base_url=endpoint.base_url,

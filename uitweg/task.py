@@ -20,7 +20,7 @@ def carry_task(
     endpoint: Endpoint | None = None,
     workspace: Path | None = None,
     model: str | None = None,
-    plain: bool = False,
+    profile: str = "default",
     as_json: bool = False,
     limits: dict[str, Any] | None = None,
     prices: tuple[str | None, str | None] = (None, None),
@@ -39,7 +39,7 @@ def carry_task(
             model=choose_model(endpoint, model),
             workspace=workspace,
             limits=limits or {},
-            plain=plain,
+            profile=profile,
             prices=prices,
         )
         with open_store() as store:

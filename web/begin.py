@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.demo import copy_demo
 from harness.errors import SettingsError
-from harness.guidance import policies
+from harness.profiles import policies_of
 from harness.provider import OfferedModel, find_model, offered_models
 from harness.state import Limits, Settings
 from harness.tools import DEFAULT_TOOLS
@@ -37,7 +37,7 @@ def of(offered: OfferedModel, base_url: str, folder: Path, limits: Limits) -> Se
         tools=offered.tools or DEFAULT_TOOLS,
         limits=limits,
         prices=offered.prices,
-        guidance=() if offered.profile == "none" else tuple(policies()),
+        guidance=policies_of("none" if offered.scripted else "default", offered.profile),
     )
 
 

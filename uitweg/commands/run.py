@@ -15,8 +15,11 @@ def run(
     ] = None,
     model: Annotated[str | None, typer.Option(help="Which model; without it, LLM_MODEL.")] = None,
     plain: Annotated[
-        bool, typer.Option("--plain", help="The plain loop: no guidance for small models.")
+        bool, typer.Option("--plain", help="The plain loop: the same as --profile none.")
     ] = False,
+    profile: Annotated[
+        str, typer.Option(help="How the harness helps the model: default, none, evidence, small.")
+    ] = "default",
     json: Annotated[
         bool, typer.Option("--json", help="Print one closing object; the trace goes to stderr.")
     ] = False,
@@ -63,7 +66,7 @@ def run(
         task,
         workspace=workspace,
         model=model,
-        plain=plain,
+        profile="none" if plain else profile,
         as_json=json,
         limits=limits,
         prices=(price_in, price_out),

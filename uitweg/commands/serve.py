@@ -75,5 +75,9 @@ def _hosted(name: str | None) -> Backend:
     from server.engine.backend import LlamaBackend
 
     model = models.ensure(name, Lines())
-    about = {"sha256": model.sha256, "instead_of": model.instead_of}
+    about = {
+        "sha256": model.sha256,
+        "instead_of": model.instead_of,
+        "profile": model.profile,
+    }
     return LlamaBackend(model.path, name=model.name, digest=model.sha256, about=about)
