@@ -61,6 +61,8 @@ COMMANDS = {
     "show": Entry("uitweg.commands.show:show", "Show one run, step by step."),
     "trace": Entry("uitweg.commands.trace:trace", "Print a run's events as JSON lines."),
     "serve": Entry("uitweg.commands.serve:serve", "Host a model on this machine."),
+    "compare": Entry("uitweg.commands.compare:compare", "Two runs side by side."),
+    "experiment": Entry("uitweg.commands.experiment:experiment", "Many tasks, measured."),
     "figures": Entry("uitweg.commands.figures:figures", "Make the published figures again."),
     "record": Entry("uitweg.commands.record:record", "Write a run as a file to play back."),
     "models": Entry("uitweg.commands.models:app", "The model files: list, fetch, verify, path."),
