@@ -22,7 +22,7 @@ from harness.cancel import CancelToken
 from harness.events import Event
 from harness.journal import OnEvent
 from harness.ports import Provider
-from harness.provider import endpoint_from_environment
+from harness.provider.endpoint import endpoint_from_environment
 from harness.runner import Runner, http_provider
 from harness.state import Limits, RunState, Settings
 from harness.store import Store

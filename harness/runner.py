@@ -27,7 +27,6 @@ from harness.journal import Journal, OnEvent, now
 from harness.loop import carry
 from harness.ports import Provider
 from harness.prompt import SYSTEM_PROMPT
-from harness.provider import HttpProvider, endpoint_from_environment
 from harness.schema import InvalidArguments
 from harness.state import RESUMABLE, Cancelled, Decision, RunState, Settings, call_digest
 from harness.stop import StopCondition, check_limits, raised
@@ -43,6 +42,9 @@ CancelOutcome = Literal["told", "asked", "ended"]
 
 def http_provider(settings: Settings) -> Provider:
     """The default: the run's endpoint over HTTP, with the environment's key if it is for it."""
+    # Imported here, because it takes longer than all the rest together.
+    from harness.provider import HttpProvider, endpoint_from_environment
+
     endpoint = endpoint_from_environment()
     return HttpProvider(settings.base_url, endpoint.key_for(settings.base_url))
 
