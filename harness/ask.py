@@ -136,7 +136,7 @@ def _record(
 ) -> None:
     """Count the reply, and take its message into the transcript where there is one."""
     state = run.state
-    usage = _usage(state, reply)
+    usage = _usage(state, reply, finish_reason)
     total = state.usage + usage
     run.journal.stage(
         Turn(
@@ -162,13 +162,15 @@ def _record(
     )
 
 
-def _usage(state: RunState, reply: Reply) -> Usage:
+def _usage(state: RunState, reply: Reply, finish_reason: str) -> Usage:
     prompt, cached, completion = reply.usage
+    # A whole reply that nobody counted was not free: what it cost is unknown.
+    uncounted = not any(reply.usage) and finish_reason not in ("cancelled", "error")
     return Usage(
         prompt_tokens=prompt,
         cached_tokens=cached,
         completion_tokens=completion,
-        cost_usd=state.settings.prices.cost(prompt, completion),
+        cost_usd=None if uncounted else state.settings.prices.cost(prompt, completion),
     )
 
 

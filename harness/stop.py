@@ -61,6 +61,9 @@ def turns(run: RunState) -> Stop | None:
 def money(run: RunState) -> Stop | None:
     """As much money as it may spend, its subagents' included."""
     limit, spent = run.settings.limits.max_cost_usd, run.usage.cost_usd
+    if limit is not None and spent is None:
+        detail = "the model's endpoint counts no tokens, so the limit on money cannot be kept"
+        return Stop("interrupted", f"{detail}.", ConditionMet(name="unknown cost", detail=detail))
     if limit is None or spent is None or spent < limit:
         return None
     return Stop(
