@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Protocol
 
 from harness.cancel import CancelledByToken, CancelToken
+from harness.errors import LeaseLost, StoreError
 from harness.ports import ChildResult
 from harness.state import CallRecord, Limits, RunState, Settings, Usage
 
@@ -98,10 +99,17 @@ class Children:
         return ChildResult(run_id, state.status, _words(state))
 
     async def ended(self) -> Usage | None:
-        """Wait until every child has ended; what they used, or `None` where there were none."""
+        """Wait until every child has ended; what they used, or `None` where there were none.
+
+        Raises what kept a child from being recorded: then it has not ended, what it
+        spent is not known here, and it goes on when its parent does.
+        """
         if not self._tasks:
             return None
         await asyncio.wait(self._tasks)
+        for task in self._tasks:
+            if isinstance(error := task.exception(), StoreError | LeaseLost):
+                raise error
         done = [task.result() for task in self._tasks if task.exception() is None]
         return sum((state.usage for state in done), start=Usage())
 
