@@ -126,11 +126,12 @@ def cpu() -> str:
 def stamped() -> dict[str, object]:
     """What the last set-up left, if its environment is still there and runs."""
     try:
-        stamp: dict[str, object] = json.loads(STAMP.read_text(encoding="utf-8"))
+        stamp = json.loads(STAMP.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {}
-    # The Python that it was made from may have been upgraded away.
-    return stamp if PYTHON.exists() and (VENV / "bin" / "uitweg").exists() else {}
+        stamp = None
+    # The Python that it was made from may have been upgraded away: then the link leads nowhere.
+    whole = PYTHON.exists() and (VENV / "bin" / "uitweg").exists()
+    return stamp if whole and isinstance(stamp, dict) else {}
 
 
 def make_venv() -> None:

@@ -93,7 +93,7 @@ def run(
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file:
         file.write(f"$ {shlex.join(words)}\n")
-        process = subprocess.Popen(  # noqa: S603  programs of this set-up's own choice
+        with subprocess.Popen(  # noqa: S603  programs of this set-up's own choice
             words,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -102,17 +102,17 @@ def run(
             encoding="utf-8",
             errors="replace",
             env=env,
-        )
-        assert process.stdout is not None  # noqa: S101  it is a pipe
-        try:
-            for line in process.stdout:
-                file.write(line)
-                if on_line is not None:
-                    on_line(line)
-        finally:
-            if sys.exc_info()[0] is not None:
+        ) as process:
+            assert process.stdout is not None  # noqa: S101  it is a pipe
+            try:
+                for line in process.stdout:
+                    file.write(line)
+                    if on_line is not None:
+                        on_line(line)
+            except BaseException:
                 process.terminate()
-            code = process.wait()
+                raise
+    code = process.returncode
     if code:
         tail = log.read_text(encoding="utf-8").splitlines()[-12:]
         ending = "\n".join(f"    {line[:200]}" for line in tail)
