@@ -57,11 +57,12 @@ async def settle(run: Carrier, record: CallRecord) -> Stop | None:
             return await _reuse_or_run(run, record, tool, verdict)
 
 
-def _invalid(run: Carrier, record: CallRecord, message: str) -> None:
+def _invalid(run: Carrier, record: CallRecord, message: str) -> Stop | None:
     """The call cannot run as it was written; the model is told what is wrong."""
     for policy in run.policies:
         message = policy.on_invalid(run, record, message)
     run.settle(record, message, "invalid")
+    return None
 
 
 def _unknown(run: Carrier, record: CallRecord) -> str:

@@ -38,7 +38,7 @@ def settle(
             "child_run_id": event.get("child_run_id"),
         }
     )
-    head = {} if usage is None else {"usage": journal.state.usage + usage}
+    head: dict[str, Any] = {} if usage is None else {"usage": journal.state.usage + usage}
     journal.stage(
         ToolResult(
             run_id=journal.state.run_id,

@@ -24,7 +24,7 @@ class Run:
     """It runs, with these arguments."""
 
     args: dict[str, Any]
-    fingerprint: str | None
+    fingerprint: str
     edited: bool = False
     by_rule: str | None = None
     """The standing rule that let a call through which would else be asked about."""
