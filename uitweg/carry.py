@@ -7,6 +7,7 @@ import json
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -40,9 +41,14 @@ def find_run(store: Store, wanted: str) -> str:
     return found[0] if wanted and len(found) == 1 else wanted
 
 
+def rules_path() -> Path:
+    """The file of this user's standing rules."""
+    return folders.config() / "rules.toml"
+
+
 def new_runner(store: Store) -> Runner:
     """A runner with this user's standing rules."""
-    return Runner(store, rules=read_rules(folders.config() / "rules.toml"))
+    return Runner(store, rules=read_rules(rules_path()))
 
 
 def carry(

@@ -10,6 +10,7 @@ To add a command, write `uitweg/commands/NAME.py` and one line in `COMMANDS` bel
     "runs": Entry("uitweg.commands.runs:runs", "List runs."),
     "show": Entry("uitweg.commands.show:show", "Show one run, step by step."),
     "trace": Entry("uitweg.commands.trace:trace", "Print a run's events as JSON lines."),
+    "rules": Entry("uitweg.commands.rules:rules", "Show the standing rules."),
     "serve": Entry("uitweg.commands.serve:serve", "Host a model on this machine."),
 
 The attribute is either a function, with its options as typer writes them (its docstring is the

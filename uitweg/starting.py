@@ -17,6 +17,7 @@ from rich.console import Console
 
 from harness.demo import copy_demo
 from local import folders
+from uitweg.carry import rules_path
 from uitweg.hosting import ServerFailed, health, hosted, local_url, wait_until_ready
 
 _LOOK_SECONDS = 1.0
@@ -57,7 +58,7 @@ def start_all(ports: Ports, workspace: Path | None, model: str | None) -> int:
                     base_url=local_url(ports.model),
                     scripted_url=local_url(ports.scripted),
                     port=ports.page,
-                    rules=folders.config() / "rules.toml",
+                    rules=rules_path(),
                 ),
                 on_url=lambda url: typer.echo(f"For another browser: {url}"),
             )
