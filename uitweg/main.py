@@ -2,15 +2,6 @@
 
 To add a command, write `uitweg/commands/NAME.py` and one line in `COMMANDS` below:
 
-    "run": Entry("uitweg.commands.run:run", "Carry out one task."),
-    "resume": Entry("uitweg.commands.resume:resume", "Go on with a run that stopped."),
-    "approve": Entry("uitweg.commands.decide:approve", "Let the waiting call run, and go on."),
-    "reject": Entry("uitweg.commands.decide:reject", "Refuse the waiting call, and go on."),
-    "cancel": Entry("uitweg.commands.cancel:cancel", "Stop a run."),
-    "runs": Entry("uitweg.commands.runs:runs", "List runs."),
-    "show": Entry("uitweg.commands.show:show", "Show one run, step by step."),
-    "trace": Entry("uitweg.commands.trace:trace", "Print a run's events as JSON lines."),
-    "rules": Entry("uitweg.commands.rules:rules", "Show the standing rules."),
     "serve": Entry("uitweg.commands.serve:serve", "Host a model on this machine."),
 
 The attribute is either a function, with its options as typer writes them (its docstring is the
@@ -61,6 +52,7 @@ COMMANDS = {
     "runs": Entry("uitweg.commands.runs:runs", "List runs."),
     "show": Entry("uitweg.commands.show:show", "Show one run, step by step."),
     "trace": Entry("uitweg.commands.trace:trace", "Print a run's events as JSON lines."),
+    "rules": Entry("uitweg.commands.rules:rules", "Show the standing rules."),
     "serve": Entry("uitweg.commands.serve:serve", "Host a model on this machine."),
     "compare": Entry("uitweg.commands.compare:compare", "Two runs side by side."),
     "experiment": Entry("uitweg.commands.experiment:experiment", "Many tasks, measured."),
