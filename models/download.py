@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+import certifi
 import httpx
 
 from models import disk
@@ -23,8 +25,9 @@ from models.errors import Refused, Unreachable, WrongContent
 
 CONNECT_SECONDS = 3.0
 """An unreachable source is found out within this, so that the next one gets its turn."""
-SILENCE_SECONDS = 30.0
-"""A connection on which nothing came for so long has broken."""
+SILENCE_SECONDS = 10.0
+"""A connection on which nothing came for so long has broken; a source that has not said anything
+yet counts as unreachable then."""
 TRIES = 4
 """In a row without a new byte, then the source is given up."""
 PAUSE_SECONDS = 1.0
@@ -79,9 +82,16 @@ def download(address: Address, part: Path, told: Told) -> None:
             shutil.copyfile(url2pathname(parsed.path), part)
         return told(disk.size(part), disk.size(part))
     timeout = httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS)
-    with httpx.Client(timeout=timeout, follow_redirects=True) as client:
+    with httpx.Client(timeout=timeout, follow_redirects=True, verify=_trusted()) as client:
         _with_patience(client, address, part, told)
     return None
+
+
+def _trusted() -> ssl.SSLContext:
+    """The certificates that this system trusts, as pip does, and those that httpx brings."""
+    context = ssl.create_default_context()
+    context.load_verify_locations(certifi.where())
+    return context
 
 
 def _with_patience(client: httpx.Client, address: Address, part: Path, told: Told) -> None:
@@ -94,7 +104,8 @@ def _with_patience(client: httpx.Client, address: Address, part: Path, told: Tol
             return _once(client, address, part, told)
         except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.TooManyRedirects) as error:
             raise Refused(f"{_name(address)} has an address of no use: {_why(error)}") from error
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        except (httpx.ConnectError, httpx.TimeoutException) as error:
+            answered = answered or disk.size(part) > before
             if not answered:
                 host = urlsplit(address.url).netloc.rpartition("@")[2]
                 raise Unreachable(

@@ -71,7 +71,7 @@ I = struct.Struct("<I").pack  # noqa: E741  the letter of the format
         (lambda d: replaced(d, I(4) + I(32), I(13) + I(32)), "type 13"),
         (lambda d: replaced(d, I(9) + I(8), I(9) + I(9)), "array has values of the type 9"),
         (lambda d: replaced(d, I(9) + I(8) + Q(2), I(9) + I(8) + Q(2**40)), "values in an array"),
-        (lambda d: replaced(d, I(9) + I(8) + Q(2), I(9) + I(12) + Q(90)), "claims|ends within|type"),
+        (lambda d: replaced(d, I(9) + I(8) + Q(2), I(9) + I(12) + Q(90)), "claims|ends within"),
         (lambda d: replaced(d, b"general.arch", b"general.Arch"), "does not name its architecture"),
         (lambda d: replaced(d, b"tiny", b"\xff\xfe\xfd\xfc"), "UTF-8"),
         (lambda d: replaced(d, b"two" + I(1), b"one" + I(1)), "there twice"),

@@ -411,3 +411,10 @@ def test_the_usual_store(monkeypatch, tmp_path):
     monkeypatch.setenv("UITWEG_CACHE", str(tmp_path))
     assert Store().folder == tmp_path / "models"
     assert Store().catalogue.default == "qwen2.5-0.5b-instruct"
+
+
+def test_an_index_that_cannot_be_reached(index, store, entry, told, nobody, monkeypatch):
+    monkeypatch.setenv("PIP_INDEX_URL", f"{nobody}/simple")
+    with pytest.raises(errors.SourceError, match="or cannot be reached") as error:
+        store(entry(hub=False, parts=True)).ensure(None, told)
+    assert "\n" not in str(error.value)

@@ -30,6 +30,7 @@ def page():
             body = self.server.files.get(self.path)
             if self.server.silent:
                 self.server.silent.wait(10)
+                return
             self.send_response(404 if body is None else 200)
             self.send_header("Content-Length", str(len(body or b"")))
             self.end_headers()
