@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from harness.events import EVENT, Event
+from harness.events import Event
 from harness.store import Store
 
 PAGE = 500
@@ -31,7 +31,10 @@ def trace_lines(store: Store, run_id: str, *, follow: bool = False) -> Iterator[
 
 def stored_events(store: Store, run_id: str) -> Iterator[Event]:
     """The run's events."""
-    return (EVENT.validate_json(line) for line in trace_lines(store, run_id))
+    seq = 0
+    while events := store.events(run_id, after=seq, limit=PAGE):
+        yield from events
+        seq += len(events)
 
 
 def _is_over(store: Store, run_id: str) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
+from harness.errors import StoreDamaged
 from harness.events import ApprovalRequired, Event, RunStopped
 from harness.state import ApprovalNeeded, InDoubt
 from harness.store import RunSummary, Store
@@ -67,7 +69,7 @@ class Reader:
         """All events above `after`, in order."""
         while batch := self.store.events(run_id, after=after, limit=_BATCH):
             yield from batch
-            after = batch[-1].seq
+            after += len(batch)
             if len(batch) < _BATCH:
                 return
 
@@ -129,7 +131,9 @@ class Reader:
         """What those runs ask, for as many as are shown at once."""
         found: list[WaitingRun] = []
         for run in waiting[:_CARDS]:
-            ask = self._ask(run)
+            ask = None
+            with contextlib.suppress(StoreDamaged):  # its own page says so; the others are shown
+                ask = self._ask(run)
             if ask is not None and not self.carried(run.run_id):
                 found.append(WaitingRun(run.run_id, run.task, ask))
         return found

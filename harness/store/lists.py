@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from harness.state import Value
+from harness.store.rows import UNREADABLE
 
 COLUMNS = (
     "run", "run_id", "parent_run_id", "created_at", "model", "task", "status", "reason",
@@ -61,21 +62,59 @@ def runs(
     conditions = [condition for condition, _ in given]
     if parent is None:
         conditions.append("parent_run_id IS NULL")
-    rows = connection.execute(
-        f"SELECT {', '.join(COLUMNS)}, json_extract(interruption, '$.kind')"  # noqa: S608 - our own names
-        f" FROM runs JOIN heads USING (run) WHERE {' AND '.join(conditions)}"
-        " ORDER BY run DESC LIMIT ?",
-        (*(value for _, value in given), limit),
-    )
+    strict = connection.text_factory
+    connection.text_factory = _text
+    try:
+        rows = connection.execute(
+            f"SELECT {', '.join(COLUMNS)}, CASE WHEN json_valid(interruption)"  # noqa: S608 - our own names
+            " THEN json_extract(interruption, '$.kind') END"
+            f" FROM runs JOIN heads USING (run) WHERE {' AND '.join(conditions)}"
+            " ORDER BY run DESC LIMIT ?",
+            (*(value for _, value in given), limit),
+        ).fetchall()
+    finally:
+        connection.text_factory = strict
     return [_summary(row) for row in rows]
+
+
+def _text(data: bytes) -> str:
+    """Text of a list that is whole but for this: one damaged byte must not hide all runs."""
+    return data.decode("utf-8", "replace")
 
 
 def _summary(row: tuple[Any, ...]) -> RunSummary:
     values = dict(zip(COLUMNS, row, strict=False))
-    cost = values.pop("cost_usd")
+    try:
+        cost = values["cost_usd"]
+        kept = {name: value for name, value in values.items() if name not in ("run", "cost_usd")}
+        return RunSummary(
+            number=values["run"],
+            interruption_kind=row[-1],
+            cost_usd=None if cost is None else Decimal(cost),
+            **kept,
+        )
+    except UNREADABLE:
+        return _damaged(values)
+
+
+def _damaged(values: dict[str, Any]) -> RunSummary:
+    """A line for a run that cannot be read, so that the others still can be."""
     return RunSummary(
-        number=values.pop("run"),
-        interruption_kind=row[-1],
-        cost_usd=None if cost is None else Decimal(cost),
-        **values,
+        number=values["run"],
+        run_id=str(values["run_id"]),
+        parent_run_id=None,
+        created_at=str(values["created_at"]),
+        model=str(values["model"]),
+        task=str(values["task"]),
+        status="failed",
+        reason="This run cannot be read: the store is damaged there.",
+        interruption_kind=None,
+        answer="",
+        turns=0,
+        tool_runs=0,
+        prompt_tokens=0,
+        completion_tokens=0,
+        cost_usd=None,
+        seconds=0.0,
+        last_seq=0,
     )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from harness.errors import NoSuchRun
+from harness.errors import NoSuchRun, StoreDamaged
 from harness.state import CallRecord, Decision, Message, RunState
 
 HEAD = (
@@ -73,8 +73,32 @@ def number_of(connection: sqlite3.Connection, run_id: str) -> int:
     return int(row[0])
 
 
+UNREADABLE = (
+    ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError,
+)  # fmt: skip
+"""What comes of rows that hold something else than what was written."""
+
+
+def damaged(run_id: str, error: Exception) -> StoreDamaged:
+    """The error for one run whose rows cannot be read."""
+    return StoreDamaged(
+        f"Run {run_id} cannot be read ({type(error).__name__}): the store is damaged there. "
+        "It has been left as it is. Other runs may be whole."
+    )
+
+
 def load_state(connection: sqlite3.Connection, run_id: str) -> RunState:
-    """The run as it is in the store. The caller holds a transaction open."""
+    """The run as it is in the store. The caller holds a transaction open.
+
+    Raises `NoSuchRun`, or `StoreDamaged` for this run alone.
+    """
+    try:
+        return _load(connection, run_id)
+    except UNREADABLE as error:
+        raise damaged(run_id, error) from error
+
+
+def _load(connection: sqlite3.Connection, run_id: str) -> RunState:
     run = number_of(connection, run_id)
     kept = connection.execute(
         "SELECT parent_run_id, created_at, task, settings FROM runs WHERE run = ?", (run,)

@@ -25,7 +25,6 @@ from harness.errors import (
     NotResumable,
     RunExists,
     StoreClosed,
-    StoreDamaged,
 )
 from harness.events import EVENT, Event
 from harness.state import CallRecord, Decision, Message, RunState
@@ -33,7 +32,7 @@ from harness.store import decisions, lists
 from harness.store.files import connect, typed_errors
 from harness.store.lease import Lease, Owner, alive, process_of, sweep
 from harness.store.lists import RunSummary
-from harness.store.rows import HEAD, at, call_row, dumps, head_of, load_state, number_of
+from harness.store.rows import HEAD, at, call_row, damaged, dumps, head_of, load_state, number_of
 from harness.store.schema import MIGRATIONS, migrate, version
 from harness.store.writer import Writer
 
@@ -118,13 +117,7 @@ class Store:
     def load(self, run_id: str) -> RunState:
         """The run as it is now. Raises `NoSuchRun`, or `StoreDamaged` for this run alone."""
         with self._reading() as connection:
-            try:
-                return load_state(connection, run_id)
-            except (ValueError, KeyError, TypeError) as error:
-                raise StoreDamaged(
-                    f"Run {run_id} cannot be read ({type(error).__name__}); "
-                    f"the store {self.path} is damaged there. Other runs may be whole."
-                ) from error
+            return load_state(connection, run_id)
 
     def exists(self, run_id: str) -> bool:
         """Whether there is such a run."""
@@ -134,7 +127,11 @@ class Store:
 
     def events(self, run_id: str, after: int = 0, limit: int = 1000) -> list[Event]:
         """The run's events with a sequence number above `after`, in order, at most `limit`."""
-        return [EVENT.validate_json(line) for line in self.event_lines(run_id, after, limit)]
+        lines = self.event_lines(run_id, after, limit)
+        try:
+            return [EVENT.validate_json(line) for line in lines]
+        except ValueError as error:
+            raise damaged(run_id, error) from error
 
     def event_lines(self, run_id: str, after: int = 0, limit: int = 1000) -> list[str]:
         """The same as lines of JSON, just as they were written."""
@@ -144,7 +141,10 @@ class Store:
                 "SELECT body FROM events WHERE at BETWEEN ? AND ? ORDER BY at LIMIT ?",
                 (at(run, after + 1), at(run + 1, 0) - 1, limit),
             )
-            return [body for (body,) in rows]
+            lines = [body for (body,) in rows]
+        if not all(isinstance(line, str) for line in lines):
+            raise damaged(run_id, TypeError())
+        return lines
 
     def runs(
         self,
@@ -173,9 +173,11 @@ class Store:
     def carrier(self, run_id: str) -> str | None:
         """Who carries the run just now, in words, or `None`."""
         with self._reading() as connection:
-            owner = connection.execute(
+            head = connection.execute(
                 "SELECT owner FROM heads WHERE run = ?", (number_of(connection, run_id),)
-            ).fetchone()[0]
+            ).fetchone()
+        # A head that is missing or holds no name names nobody who lives.
+        owner = head[0] if head is not None and isinstance(head[0], str) else None
         return self._alive(owner, run_id)
 
     # Writing

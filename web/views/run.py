@@ -46,9 +46,7 @@ def trace(run_id: str) -> Any:
     made = services()
     after = max(request.args.get("after", 0, type=int), 0)
     lines = made.store.event_lines(run_id, after=after, limit=TRACE_PAGE)
-    shown = [
-        (number, json.loads(line)["type"], line) for number, line in enumerate(lines, after + 1)
-    ]
+    shown = [(number, _type_of(line), line) for number, line in enumerate(lines, after + 1)]
     return render_template(
         "trace.html",
         run_id=run_id,
@@ -56,6 +54,14 @@ def trace(run_id: str) -> Any:
         next=after + len(lines) if len(lines) == TRACE_PAGE else None,
         waiting_count=len(made.reader.waiting()),
     )
+
+
+def _type_of(line: str) -> str:
+    """The event's type; a line of a damaged store is shown all the same."""
+    try:
+        return str(json.loads(line)["type"])
+    except (ValueError, KeyError, TypeError):
+        return "damaged"
 
 
 @views.get("/runs/<run_id>/trace.jsonl")
