@@ -103,7 +103,7 @@ async def _complete(
                 run_id=state.run_id, attempt=attempt, error=error, wait_seconds=wait_seconds
             )
         )  # fmt: skip
-        run.journal.submit()
+        run.journal.later()
 
     try:
         return await run.provider.complete(

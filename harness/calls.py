@@ -179,7 +179,7 @@ def _reporter(run: Carrier, record: CallRecord) -> OnProgress:
                 total=total,
             )
         )
-        run.journal.submit()
+        run.journal.later()
 
     return report
 

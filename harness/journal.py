@@ -1,9 +1,9 @@
 """The run being carried: its state, and the steps on their way to the store.
 
 What happens is staged: the state changes at once, and the change waits together
-with the events that describe it. `soon` hands what is staged to the store as
-one step and goes on; `durable` also waits until it, and all before it, is on
-the disk. The harness waits exactly where something outside rests on the record:
+with the events that describe it. `soon` has what is staged handed to the store as
+one step within `LINGER`, and goes on; `durable` hands it over at once and waits
+until it, and all before it, is on the disk. The harness waits exactly where something outside rests on the record:
 before a write runs, at the run's ending, and before anybody is told of an event.
 A model is asked and a read runs meanwhile, since both can be done again.
 """
@@ -21,6 +21,9 @@ from typing import Any
 from harness.events import Event
 from harness.state import CallRecord, Message, RunState
 from harness.store import Lease, Step, Store
+
+LINGER = 0.002
+"""Seconds that a step waits for more: a quick read and its reply share one transaction."""
 
 MOST_BEHIND = 32
 """Steps of one run that may be on their way at once."""
@@ -47,6 +50,7 @@ class Journal:
         self._on_event = on_event
         self._since = time.monotonic() - state.seconds
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
         self._clear()
 
     def _clear(self) -> None:
@@ -133,13 +137,25 @@ class Journal:
         return step
 
     def submit(self) -> None:
-        """Hand what is staged to the store, if anything is."""
+        """Hand what is staged to the store now, if anything is."""
+        self.close()
         if step := self.take():
             self.follow(self._store.commit(step), step.events)
 
+    def later(self) -> None:
+        """Have what is staged handed over within `LINGER`."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LINGER, self.submit)
+
+    def close(self) -> None:
+        """Leave what is staged and has not been handed over."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     async def soon(self) -> None:
-        """Hand over what is staged and go on. Raises what an earlier step failed with."""
-        self.submit()
+        """Have what is staged handed over and go on. Raises what an earlier step failed with."""
+        self.later()
         while self._waiting and (self._waiting[0].done() or len(self._waiting) > MOST_BEHIND):
             await asyncio.wait((self._waiting[0],))
             self._waiting.popleft().result()

@@ -299,6 +299,7 @@ class Runner:
                 await carry(run)
                 raise
             except BaseException:
+                journal.close()
                 with contextlib.suppress(StoreError):
                     self.store.abandon(lease)
                 raise
