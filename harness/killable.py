@@ -85,6 +85,8 @@ class KillableWork:
             except ValueError:
                 raise ToolError("The tool's process answered with something else.") from None
             if message is None:
+                # Told to stop before it could listen to that, it ends without a word.
+                self._context.cancel.raise_if_cancelled()
                 raise ToolError(f"The tool's process ended early. It printed: {output.text()}")
             if "progress" in message:
                 self._context.progress(*message["progress"])
