@@ -12,9 +12,9 @@ from harness.store import Step, Store
 
 
 class FullAt(Store):
-    """A store whose disk is full at one step of a helper."""
+    """A store whose disk is full at the first step of a helper after its beginning."""
 
-    steps_left = 3
+    steps_left = 1
 
     def commit(self, step: Step) -> Future[None]:
         if step.state.parent_run_id is not None:
