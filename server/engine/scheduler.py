@@ -170,16 +170,19 @@ class Scheduler:
         except Exception as error:  # noqa: BLE001 - one job's fault must not end the others
             job.sink.fail(error)
             return
-        source, shared = self._sequences.best(job.prompt)
         self._live.append(reply)
         reply.sequence = self._sequences.begin()
         # The last token of a prompt is always computed: its logits give the first of the reply.
         most = len(job.prompt) - 1
-        shared = min(shared, most)
+        # Looked for only now: `begin` may have given up the sequence that was best.
+        shared = min(self._sequences.best(job.prompt)[1], most)
         if self._from_disk(reply, shared, most):
             shared = reply.held.length
-        elif source is not None and shared:
-            self._sequences.share(source, reply.held, shared)
+        else:
+            source, shared = self._sequences.best(job.prompt)  # it may have made room, too
+            shared = min(shared, most)
+            if source is not None and shared:
+                self._sequences.share(source, reply.held, shared)
         reply.cached = shared
         self._figures.prompt_tokens += len(job.prompt)
         self._figures.cached_tokens += shared
