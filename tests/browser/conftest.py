@@ -73,6 +73,7 @@ class Stack:
     page_port: int = field(default_factory=free_port)
     scripted_port: int = field(default_factory=free_port)
     processes: list[subprocess.Popen[str]] = field(default_factory=list)
+    cookies: Any = None
 
     @property
     def address(self) -> str:
@@ -88,6 +89,14 @@ class Stack:
         page = [str(HERE / "serve_page.py"), str(self.data), str(self.page_port)]
         self._run(*page, self.scripted, self.real, TOKEN)
         self._reached(f"{self.scripted}/models")
+
+    def enter(self, browser: Browser) -> None:
+        """Exchange the start-up token; every profile gets the cookie."""
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"{self.address}/?token={TOKEN}")
+        self.cookies = context.storage_state()
+        context.close()
 
     def _run(self, *arguments: str) -> None:
         process = subprocess.Popen(
@@ -120,24 +129,24 @@ class Stack:
         self.processes.clear()
 
 
-@pytest.fixture
-def make_stack(tmp_path: Path) -> Iterator[Callable[..., Stack]]:
-    made: list[Stack] = []
-
-    def make(**more: Any) -> Stack:
-        stack = Stack(tmp_path / f"data{len(made)}", **more)
-        made.append(stack)
-        stack.start()
-        return stack
-
-    yield make
-    for stack in made:
-        stack.end()
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Stack]:
+    """One for all tests that end nothing; they leave no run that waits."""
+    made = Stack(tmp_path_factory.mktemp("stack"))
+    made.start()
+    made.enter(browser)
+    yield made
+    made.end()
 
 
 @pytest.fixture
-def stack(make_stack: Callable[..., Stack]) -> Stack:
-    return make_stack()
+def own_stack(tmp_path: Path, browser: Browser) -> Iterator[Stack]:
+    """One for a test that kills it."""
+    made = Stack(tmp_path / "data")
+    made.start()
+    made.enter(browser)
+    yield made
+    made.end()
 
 
 class Faults(list[str]):
@@ -156,15 +165,12 @@ def open_context(browser: Browser, faults: Faults) -> Iterator[Callable[..., Bro
     """Makes a browser profile whose pages report errors, dialogs and foreign requests."""
     made: list[BrowserContext] = []
 
-    def make(stack: Stack | None = None, **more: Any) -> BrowserContext:
-        context = browser.new_context(**({"viewport": {"width": 1280, "height": 860}} | more))
+    def make(stack: Stack, **more: Any) -> BrowserContext:
+        given = {"viewport": {"width": 1280, "height": 860}, "storage_state": stack.cookies}
+        context = browser.new_context(**(given | more))
         made.append(context)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(20_000)
         context.on("page", lambda page: _listen(page, faults))
-        if stack is not None:
-            entry = context.new_page()
-            entry.goto(f"{stack.address}/?token={TOKEN}")
-            entry.close()
         return context
 
     yield make
@@ -194,6 +200,14 @@ def page(stack: Stack, open_context: Callable[..., BrowserContext]) -> Page:
     """The front page, with access."""
     found = open_context(stack).new_page()
     found.goto(stack.address)
+    return found
+
+
+@pytest.fixture
+def own_page(own_stack: Stack, open_context: Callable[..., BrowserContext]) -> Page:
+    """The same over a stack that may be killed."""
+    found = open_context(own_stack).new_page()
+    found.goto(own_stack.address)
     return found
 
 

@@ -51,6 +51,8 @@ def test_an_edit_that_is_wrong_says_so_and_decides_nothing(
         page.locator(".ask .said", has_text=said).wait_for()
     assert page.locator(".ask").is_visible()
     assert len(list(demo(stack).glob("*.*"))) >= 3
+    page.get_by_role("button", name="Stop").click()
+    page.locator("#part-state .chip", has_text="Stopped").wait_for()
     faults.clear()  # the browser reports each 422
 
 
@@ -78,7 +80,7 @@ def test_the_card_is_on_the_list_and_in_its_title(
     assert page.title().startswith("(1) ")
     assert "1 run waits for you" in page.locator("#waiting").inner_text()
     page.locator(".ask").get_by_role("button", name="Approve", exact=True).click()
-    page.locator(".runrow .chip", has_text="Completed").wait_for()
+    page.locator(".runrow:first-child .chip", has_text="Completed").wait_for()
     page.wait_for_function("!document.title.startsWith('(')")
     assert page.locator(".ask").count() == 0
 
@@ -92,6 +94,8 @@ def test_a_card_appears_on_a_list_that_is_open(stack: Any, open_context: Any, be
     begin(working, "Approve a deletion")
     watching.locator(".ask").wait_for()
     watching.wait_for_function("document.title.startsWith('(1)')")
+    watching.locator(".ask").get_by_role("button", name="Approve", exact=True).click()
+    watching.locator(".ask").wait_for(state="detached")
 
 
 def test_w3_two_tabs_decide_at_once(
@@ -103,18 +107,22 @@ def test_w3_two_tabs_decide_at_once(
     begin(one, "Approve a deletion")
     one.locator(".ask").wait_for()
     other.goto(one.url)
-    # The card of a tab goes as soon as the other has decided, so both are pressed in one breath.
-    script = """async (press) => {
+    # The card of one tab goes as soon as the other has decided: both hold their form before.
+    hold = """(action) => {
       const form = document.querySelector('.ask form');
-      const data = new URLSearchParams(new FormData(form));
-      data.set('action', press); data.set('reason', 'I want to keep it.');
-      const answer = await fetch(form.getAttribute('action'), { method: 'POST', body: data,
-        headers: { Accept: 'application/json' } });
-      return [answer.status, await answer.json()];
+      window.data = new URLSearchParams(new FormData(form));
+      window.data.set('action', action);
+      window.data.set('reason', 'I want to keep it.');
+      window.to = form.getAttribute('action');
     }"""
-    start = "(press) => { window.pressed = (" + script + ")(press); }"
-    one.evaluate(start, "approve")
-    other.evaluate(start, "reject")
+    press = """() => {
+      window.pressed = fetch(window.to, { method: 'POST', body: window.data,
+        headers: { Accept: 'application/json' } }).then(async (a) => [a.status, await a.json()]);
+    }"""
+    one.evaluate(hold, "approve")
+    other.evaluate(hold, "reject")
+    one.evaluate(press)
+    other.evaluate(press)
     replies = [tab.evaluate("window.pressed") for tab in (one, other)]
     assert sorted(status for status, _ in replies) == [200, 409]
     lost = next(reply for status, reply in replies if status == 409)
@@ -129,47 +137,47 @@ def test_w3_two_tabs_decide_at_once(
 
 
 def test_w5_everything_is_killed_while_an_approval_waits(
-    page: Any, stack: Any, begin: Any, ending: Any, faults: Any
+    own_page: Any, own_stack: Any, begin: Any, ending: Any, faults: Any
 ) -> None:
-    begin(page, "Approve a deletion")
-    page.locator(".ask").wait_for()
-    stack.end(signal.SIGKILL)
-    page.locator("#notice", has_text="The connection is lost").wait_for()
-    assert page.locator(".ask").is_visible()
-    stack.start()
-    page.locator("#notice").wait_for(state="hidden")
-    page.get_by_role("button", name="Approve", exact=True).click()
-    ending(page, "Completed")
-    assert not (demo(stack) / "access.log").exists()
+    begin(own_page, "Approve a deletion")
+    own_page.locator(".ask").wait_for()
+    own_stack.end(signal.SIGKILL)
+    own_page.locator("#notice", has_text="The connection is lost").wait_for()
+    assert own_page.locator(".ask").is_visible()
+    own_stack.start()
+    own_page.locator("#notice").wait_for(state="hidden")
+    own_page.get_by_role("button", name="Approve", exact=True).click()
+    ending(own_page, "Completed")
+    assert not (demo(own_stack) / "access.log").exists()
     faults.clear()  # the browser reports every refused connection
 
 
 def test_a_run_whose_process_was_killed_can_be_continued(
-    page: Any, stack: Any, begin: Any, ending: Any, faults: Any
+    own_page: Any, own_stack: Any, begin: Any, ending: Any, faults: Any
 ) -> None:
-    begin(page, "Stop a long scan")
-    page.locator("progress").wait_for()
-    stack.end(signal.SIGKILL)
-    stack.start()
-    page.reload()
-    ending(page, "Left behind")
-    page.get_by_role("button", name="Continue").click()
-    ending(page, "Completed")
+    begin(own_page, "Stop a long scan")
+    own_page.locator("progress").wait_for()
+    own_stack.end(signal.SIGKILL)
+    own_stack.start()
+    own_page.reload()
+    ending(own_page, "Left behind")
+    own_page.get_by_role("button", name="Continue").click()
+    ending(own_page, "Completed")
     faults.clear()
 
 
 def test_a_run_of_a_page_that_was_stopped_can_be_resumed(
-    page: Any, stack: Any, begin: Any, ending: Any, faults: Any
+    own_page: Any, own_stack: Any, begin: Any, ending: Any, faults: Any
 ) -> None:
-    begin(page, "Stop a long scan")
-    page.locator("progress").wait_for()
-    stack.end()
-    stack.start()
-    page.reload()
-    ending(page, "Stopped")
-    assert "Uitweg was stopped" in page.locator("#part-state").inner_text()
-    page.get_by_role("button", name="Resume").click()
-    ending(page, "Completed")
+    begin(own_page, "Stop a long scan")
+    own_page.locator("progress").wait_for()
+    own_stack.end()
+    own_stack.start()
+    own_page.reload()
+    ending(own_page, "Stopped")
+    assert "Uitweg was stopped" in own_page.locator("#part-state").inner_text()
+    own_page.get_by_role("button", name="Resume").click()
+    ending(own_page, "Completed")
     faults.clear()
 
 
