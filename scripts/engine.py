@@ -137,11 +137,14 @@ def build(python: Path, folder: Path, config: str, logs: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     include = folder / "llama.cmake"
     include.write_text(config, encoding="utf-8")
-    requirement = folder / "source.txt"
-    requirement.write_text(f"{NAME}=={VERSION} --hash=sha256:{SOURCE_SHA256}\n", encoding="utf-8")
     settings = [f"cmake.define.{name}=OFF" for name in OFF]
     settings += [f"cmake.define.CMAKE_PROJECT_llama.cpp_INCLUDE={include}"]
     settings += ["cmake.define.CMAKE_CXX_FLAGS=-w"]  # otherwise 37,000 lines of warnings
+    # pip takes settings for a requirement with a digest from a file only, not from its arguments.
+    words = [f"{NAME}=={VERSION}", f"--hash=sha256:{SOURCE_SHA256}"]
+    words += [f'--config-settings="{setting}"' for setting in settings]
+    requirement = folder / "source.txt"
+    requirement.write_text(" ".join(words) + "\n", encoding="utf-8")
     out = folder / "out"
     shutil.rmtree(out, ignore_errors=True)
     command: list[str | Path] = [
@@ -154,7 +157,6 @@ def build(python: Path, folder: Path, config: str, logs: Path) -> Path:
         "--no-cache-dir",
     ]
     command += ["--no-binary", NAME, "--require-hashes", "--wheel-dir", out]
-    command += [word for setting in settings for word in ("--config-settings", setting)]
     step = Step("Building llama.cpp for this CPU")
     run(
         [*command, "-r", requirement],
