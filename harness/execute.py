@@ -127,13 +127,21 @@ def _stopped(
 def _failed(tool: Tool, error: BaseException) -> Executed:
     message = CappedText()
     if isinstance(error, ToolError):
-        message.add(str(error) or f"{tool.name} failed and did not say why.")
+        message.add(_words_of(error) or f"{tool.name} failed and did not say why.")
     elif isinstance(error, UnreadableOutput):
         message.add(f"{tool.name} ran, but its result cannot be shown: {error}.")
     else:
-        message.add(f"{tool.name} failed: {type(error).__name__}: {error}")
+        message.add(f"{tool.name} failed: {type(error).__name__}: {_words_of(error)}")
     permanent = isinstance(error, PermanentToolError)
     return Executed("error", message.text(), left_out_bytes=message.left_out, permanent=permanent)
+
+
+def _words_of(error: BaseException) -> str:
+    """What an error says of itself. Asking it runs the tool's own code, which can fail, too."""
+    try:
+        return str(error)
+    except Exception as second:  # noqa: BLE001 - whatever it is, the call has failed already
+        return f"(it cannot be shown: {type(second).__name__})"
 
 
 def _start(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> Work:

@@ -124,9 +124,17 @@ async def test_a_coroutine_by_mistake_is_an_error_in_words(context):
     assert "cannot be shown" in (await execute(give, {}, context)).content
 
 
+class Unspeakable(ToolError):
+    """Whoever asks what is wrong is told nothing."""
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+
 @pytest.mark.parametrize(
     ("error", "content"),
     [
+        (Unspeakable(), "(it cannot be shown: ZeroDivisionError)"),
         (ToolError("no such file: x."), "no such file: x."),
         (ToolError(""), "fail failed and did not say why."),
         (ValueError("bad"), "fail failed: ValueError: bad"),
