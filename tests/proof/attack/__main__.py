@@ -25,6 +25,9 @@ SUITES = (
     "damage",
     "races",
     "sequences",
+    "clock",
+    "paths",
+    "tools",
 )
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "build" / "proof"

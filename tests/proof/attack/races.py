@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from collections import Counter
 from dataclasses import dataclass
@@ -106,8 +105,7 @@ def _act(place: Place, digest: str, action: str) -> str:
         with Store.open(place.path) as store:
             return asyncio.run(carry_out(store))
     except HarnessError as error:
-        assert str(error)
-        return type(error).__name__
+        return type(error).__name__ if str(error) else "an error without a word"
 
 
 def _play(round_: Round) -> Played:
@@ -138,6 +136,8 @@ def _judge(
 ) -> str | None:
     if any(codes):
         return f"a process ended with {codes}"
+    if "an error without a word" in answers:
+        return "a process was not told why"
     if paid > 1:
         return f"it was paid {paid} times"
     if paid and not any(action.startswith("approve") for action in actions):
@@ -173,6 +173,6 @@ def _settle(place: Place, digest: str) -> tuple[str, str | None]:
         (state.status == "running", "it is running, and nobody carries it"),
         (state.status == "completed" and len(state.owed()) > 0, "a call was never answered"),
         (sum(e.type == "approval_decided" for e in events) > 1, "two decisions are recorded"),
-        (os.path.exists(place.ledger) and state.tool_runs != 1, "the run knows of no payment"),
+        (place.ledger.exists() and state.tool_runs != 1, "the run knows of no payment"),
     ]
     return state.status, next((words for is_wrong, words in wrong if is_wrong), None)

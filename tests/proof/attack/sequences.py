@@ -8,7 +8,7 @@ import os
 import signal
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -133,11 +133,24 @@ class Machine(RuleBasedStateMachine):
         if seen.state is None:  # killed before it was recorded
             self.do("start")
 
-    @rule(kill_at=st.none() | st.integers(1, 12))
-    def resume(self, kill_at: int | None) -> None:
+    @rule()
+    def resume(self) -> None:
+        self._go_on(None)
+
+    @rule(kill_at=st.integers(1, 12))
+    def resume_and_be_killed(self, kill_at: int) -> None:
+        self._go_on(kill_at)
+
+    def _go_on(self, kill_at: int | None) -> None:
         seen = self.do("resume", kill_at)
         if self.final:
             assert seen.error in ("", "NotResumable"), seen.error
+
+    @precondition(lambda self: self.waiting is not None and self.waiting.kind == "approval")
+    @rule(kill_at=st.none() | st.integers(1, 9))
+    def approve_and_resume(self, kill_at: int | None) -> None:
+        self.approve(edit=False, stale=False)
+        self._go_on(kill_at)
 
     @precondition(lambda self: self.waiting is not None and self.waiting.kind == "approval")
     @rule(edit=st.booleans(), stale=st.booleans())
