@@ -17,7 +17,8 @@ from starlette.types import Receive, Scope, Send
 
 from server.backend import Backend, CallPiece, Finish, Piece, TextPiece
 from server.errors import ApiError, EngineFailed, RawReply, Unavailable
-from server.wire import ChatRequest, call_object, chunk_body, compact_json, reply_body, usage
+from server.shapes import call_object, chunk_body, reply_body, usage
+from server.wire import ChatRequest, compact_json
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.scripted import tokens
-from server.wire import ChatRequest, call_object, compact_json
+from server.shapes import call_object
+from server.wire import ChatRequest, compact_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from typing import Any
 
 from server.errors import RawReply
 from server.scripted.conversation import Call, Reply
-from server.wire import chunk_body, compact_json, reply_body, usage
+from server.shapes import chunk_body, reply_body, usage
+from server.wire import compact_json
 
 HUGE_ARGUMENT_BYTES = 10_000_000
 HEAD = {"id": "chatcmpl-fault", "created": 0, "model": "fault"}
