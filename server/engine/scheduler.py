@@ -141,7 +141,7 @@ class Scheduler:
         held_back: list[Job] = []
         while self._waiting and len(self._live) < self._most_live:
             job = self._waiting.popleft()
-            source, shared = self._sequences.best(job.prompt)
+            _, shared = self._sequences.best(job.prompt)
             if self._someone_computes_it(job, shared):
                 held_back.append(job)
                 continue
