@@ -7,7 +7,7 @@ or the run is interrupted and the call stays owed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness import approval
 from harness.approval import words
@@ -38,13 +38,15 @@ async def settle(run: Carrier, record: CallRecord) -> Stop | None:
     if record.outcome == "invalid":
         return _invalid(run, record, CUT_OFF)
     try:
-        args = record.ran_args or tool.validate(record.arguments)
+        verdict = _verdict(run, record, tool)
     except InvalidArguments as error:
+        if record.state == "started":  # by a tool that took them then
+            run.settle(record, words.UNKNOWN, "unknown")
+            return None
         return _invalid(run, record, str(error))
-    decision = run.state.decisions.get(record.call_id)
-    verdict = approval.judge(
-        run.state.run_id, record, tool, args, decision, run.rules, run.workspace
-    )
+    except Exception as error:  # noqa: BLE001 - a tool's own hook may raise anything
+        run.settle(record, f"{tool.name} cannot be run: {error}", "error")
+        return None
     match verdict:
         case approval.Refuse():
             run.settle(record, verdict.content, verdict.outcome)
@@ -55,6 +57,13 @@ async def settle(run: Carrier, record: CallRecord) -> Stop | None:
             return _doubt(record, tool, verdict)
         case approval.Run():
             return await _reuse_or_run(run, record, tool, verdict)
+
+
+def _verdict(run: Carrier, record: CallRecord, tool: Tool) -> approval.Verdict:
+    """What the gate says. Raises `InvalidArguments`, or whatever a hook of the tool raises."""
+    args = record.ran_args or tool.validate(record.arguments)
+    decision = run.state.decisions.get(record.call_id)
+    return approval.judge(run.state.run_id, record, tool, args, decision, run.rules, run.workspace)
 
 
 def _invalid(run: Carrier, record: CallRecord, message: str) -> Stop | None:
@@ -78,7 +87,7 @@ def _ask_person(run: Carrier, record: CallRecord, tool: Tool, ask: approval.Ask)
             tool_name=tool.name,
             args=ask.args,
             digest=ask.digest,
-            effect=tool.describe_effect(ask.args, run.workspace),
+            effect=_effect(run, tool, ask.args),
         ),
         # A decision that does not fit what would run now is spent.
         used=record.call_id,
@@ -90,6 +99,13 @@ def _ask_person(run: Carrier, record: CallRecord, tool: Tool, ask: approval.Ask)
             call_id=record.call_id, tool_name=tool.name, args=ask.args, digest=ask.digest
         ),
     )
+
+
+def _effect(run: Carrier, tool: Tool, args: dict[str, Any]) -> str:
+    try:
+        return tool.describe_effect(args, run.workspace)
+    except Exception as error:  # noqa: BLE001 - a tool's own hook may raise anything
+        return f"What it would do cannot be said: {error}"
 
 
 def _doubt(record: CallRecord, tool: Tool, doubt: approval.Doubt) -> Stop:

@@ -6,30 +6,29 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, Literal
 
 from harness.approval import NO_RULES
 from harness.approval import Policy as Rules
+from harness.approval.bind import bound
+from harness.beginning import check_settings, new_run
 from harness.cancel import CancelToken
 from harness.carrier import Carrier, OnDelta
 from harness.dedupe import Memory
 from harness.endings import cancelled, finish
 from harness.errors import (
     AlreadyCarried,
-    DecisionIncomplete,
-    SettingsError,
     StoreError,
 )
-from harness.events import RunResumed, RunStarted
+from harness.events import RunResumed
 from harness.execute import execute
 from harness.guidance import Policy, policies, policies_named
 from harness.journal import Journal, OnEvent, now
 from harness.loop import carry
 from harness.ports import Provider
-from harness.prompt import SYSTEM_PROMPT
-from harness.schema import InvalidArguments
-from harness.state import RESUMABLE, Cancelled, Decision, RunState, Settings, call_digest
-from harness.stop import StopCondition, check_limits, raised
+from harness.state import RESUMABLE, Cancelled, Decision, RunState, Settings
+from harness.stop import StopCondition, raised
 from harness.store import Lease, Store
 from harness.store.watch import CancelWatch
 from harness.subagent import Children
@@ -121,25 +120,16 @@ class Runner:
         """
         workspace = self._check(settings)
         given, run_id = run_id is not None, run_id or uuid.uuid4().hex[:12]
-        state = self._new_state(run_id, task, settings, workspace, parent)
-        event = RunStarted(
-            run_id=run_id,
-            seq=1,
-            time=state.created_at,
-            task=state.task,
-            model=settings.model,
-            workspace=settings.workspace,
-            tools=settings.tools,
-            guidance=settings.guidance,
-            parent_run_id=parent,
-        )
-        with self.store.claim(run_id):
+        policies = policies_named(settings.guidance, self._guidance)
+        state, event = new_run(run_id, task, settings, workspace, policies, parent)
+        token = cancel or CancelToken()
+        with self._holding(run_id, token):
             lease, created = self.store.create(state, (event,))
             journal = Journal(self.store, lease, state, on_event)
             journal.follow(created, (event,))
             # A given id may be taken, so nothing is spent before that is known.
             return await self._carry(
-                journal, lease, workspace, on_event, on_delta, cancel, wait=given
+                journal, lease, workspace, on_event, on_delta, token, wait=given
             )
 
     async def resume(
@@ -165,10 +155,9 @@ class Runner:
         settings = (await asyncio.to_thread(self.store.load, run_id)).settings
         settings = settings.model_copy(update={"limits": raised(settings.limits, limits or {})})
         workspace = self._check(settings)
-        with self.store.claim(run_id):
-            lease, state = await asyncio.wrap_future(
-                self.store.acquire(run_id, ("running", *RESUMABLE))
-            )
+        token = cancel or CancelToken()
+        with self._holding(run_id, token):
+            lease, state = await self._acquire(run_id)
             journal = Journal(self.store, lease, state, on_event)
             journal.stage(
                 RunResumed(run_id=run_id, from_status=state.status, changed=dict(limits or {})),
@@ -177,7 +166,7 @@ class Runner:
                 interruption=None,
                 settings=settings,
             )
-            return await self._carry(journal, lease, workspace, on_event, on_delta, cancel)
+            return await self._carry(journal, lease, workspace, on_event, on_delta, token)
 
     async def decide(self, run_id: str, decision: Decision) -> Decision:
         """Record what a person said about the call that a run waits for; it does not run yet.
@@ -189,16 +178,8 @@ class Runner:
         Returns the decision as it is kept: for `edit` bound to the edited arguments.
         Raises a `DecisionError`, `NoSuchRun` or a `StoreError`; then nothing has changed.
         """
-        if decision.action == "reject" and not (decision.reason or "").strip():
-            raise DecisionIncomplete(
-                "A refusal needs a reason: without one the model reports what did not happen."
-            )
         state = await asyncio.to_thread(self.store.load, run_id)
-        args = dict(getattr(state.interruption, "args", {}))
-        kept = decision
-        if decision.action == "edit":
-            args, digest = self._edited(state, decision)
-            kept = decision.model_copy(update={"args": args, "digest": digest})
+        kept, args = bound(decision, state, self.tools)
         await asyncio.wrap_future(self.store.decide(run_id, kept, decision.digest, args, now()))
         return kept
 
@@ -233,47 +214,31 @@ class Runner:
         return "ended"
 
     def _check(self, settings: Settings) -> Workspace:
-        """Raise `SettingsError` for what could not be carried out."""
-        check_limits(settings)
-        policies_named(settings.guidance, self._guidance)
-        for name in settings.tools:
-            if name not in self.tools:
-                raise SettingsError(f"There is no tool {name}. There are: {', '.join(self.tools)}.")
-        try:
-            return Workspace(settings.workspace)
-        except OSError as error:
-            raise SettingsError(f"The workspace cannot be used: {error}") from None
+        return check_settings(settings, self.tools, self._guidance)
 
-    def _new_state(
-        self, run_id: str, task: str, settings: Settings, workspace: Workspace, parent: str | None
-    ) -> RunState:
-        task = task.encode("utf-8", "replace").decode("utf-8")
-        prompt = SYSTEM_PROMPT if settings.system_prompt is None else settings.system_prompt
-        for policy in policies_named(settings.guidance, self._guidance):
-            prompt = policy.first_prompt(settings, workspace, prompt)
-        system = [{"role": "system", "content": prompt}] if prompt else []
-        return RunState(
-            run_id=run_id,
-            task=task,
-            settings=settings,
-            created_at=now(),
-            parent_run_id=parent,
-            last_seq=1,
-            messages=(*system, {"role": "user", "content": task}),
-        )
+    @contextlib.contextmanager
+    def _holding(self, run_id: str, token: CancelToken) -> Iterator[None]:
+        """Hold the run within this process, where `cancel` finds its token."""
+        with self.store.claim(run_id):
+            self._watch.add(run_id, token)
+            try:
+                yield
+            finally:
+                self._watch.remove(run_id)
 
-    def _edited(self, state: RunState, decision: Decision) -> tuple[dict[str, Any], str]:
-        """The edited arguments, validated, and the digest of what would run."""
-        record = state.calls.get(decision.call_id)
-        tool = self.tools.get(record.tool_name) if record else None
-        if record is None or tool is None:
-            raise DecisionIncomplete(f"Run {state.run_id} has no call {decision.call_id} to edit.")
+    async def _acquire(self, run_id: str) -> tuple[Lease, RunState]:
+        acquired = self.store.acquire(run_id, ("running", *RESUMABLE))
         try:
-            args = tool.check(decision.args or {})
-        except InvalidArguments as error:
-            raise DecisionIncomplete(str(error)) from None
-        fingerprint = tool.fingerprint(args, Workspace(state.settings.workspace))
-        return args, call_digest(state.run_id, record.call_id, tool.name, args, fingerprint)
+            return await asyncio.wrap_future(acquired)
+        except asyncio.CancelledError:
+            acquired.add_done_callback(self._give_up)
+            raise
+
+    def _give_up(self, acquired: Future[tuple[Lease, RunState]]) -> None:
+        """Leave a run alone that was acquired when nobody wanted it any more."""
+        if acquired.exception() is None:
+            with contextlib.suppress(StoreError):
+                self.store.abandon(acquired.result()[0])
 
     async def _carry(
         self,
@@ -282,27 +247,30 @@ class Runner:
         workspace: Workspace,
         on_event: OnEvent | None,
         on_delta: OnDelta | None,
-        cancel: CancelToken | None,
+        token: CancelToken,
         *,
         wait: bool = False,
     ) -> RunState:
-        token = cancel or CancelToken()
         run = self._carrier(journal, workspace, token, on_event, on_delta)
-        with self._watched(lease.run_id, token):
-            try:
-                if wait:
-                    await journal.durable()
-                return await carry(run)
-            except asyncio.CancelledError:
-                # The caller's task is being torn down: the run still ends in order.
-                token.cancel("the program was told to end")
-                await carry(run)
-                raise
-            except BaseException:
-                journal.close()
-                with contextlib.suppress(StoreError):
-                    self.store.abandon(lease)
-                raise
+        try:
+            return await self._to_its_end(run, wait=wait)
+        except BaseException:
+            # Where its ending could be written, this changes nothing any more.
+            journal.close()
+            with contextlib.suppress(StoreError):
+                self.store.abandon(lease)
+            raise
+
+    async def _to_its_end(self, run: Carrier, *, wait: bool) -> RunState:
+        try:
+            if wait:
+                await run.journal.durable()
+            return await carry(run)
+        except asyncio.CancelledError:
+            # The caller's task is being torn down: the run still ends in order.
+            run.cancel.cancel("the program was told to end")
+            await carry(run)
+            raise
 
     def _carrier(
         self,
@@ -365,14 +333,6 @@ class Runner:
         if state.status != "running":
             return state
         return await self.resume(run_id, on_event=on_event, on_delta=on_delta, cancel=token)
-
-    @contextlib.contextmanager
-    def _watched(self, run_id: str, token: CancelToken) -> Iterator[None]:
-        self._watch.add(run_id, token)
-        try:
-            yield
-        finally:
-            self._watch.remove(run_id)
 
     def _provider(self, settings: Settings) -> Provider:
         """One provider for each event loop and address: connections belong to a loop."""

@@ -1,8 +1,8 @@
 """Who may run what: a person's decision, or a standing rule of theirs.
 
-`words` holds what the model is told, `protocol` the seam for a policy of one's
-own, `rules` the standing rules in a file, `gate` the one place where it is
-decided whether a call runs.
+`bind` ties what a person said to what may run, `protocol` is the seam for a
+policy of one's own, `rules` the standing rules in a file, `gate` the one place
+where it is decided whether a call runs, `words` what the model is told.
 """
 
 from harness.approval.gate import Ask, Doubt, Refuse, Run, Verdict, judge

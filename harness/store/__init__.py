@@ -2,6 +2,7 @@
 
 from harness.store.lease import Lease
 from harness.store.lists import RunSummary
-from harness.store.store import Step, Store
+from harness.store.steps import Step
+from harness.store.store import Store
 
 __all__ = ["Lease", "RunSummary", "Step", "Store"]

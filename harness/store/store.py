@@ -15,46 +15,20 @@ import weakref
 from collections.abc import Container, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import (
-    AlreadyCarried,
-    LeaseLost,
-    NotResumable,
-    RunExists,
-    StoreClosed,
-)
+from harness.errors import AlreadyCarried, StoreClosed
 from harness.events import EVENT, Event
-from harness.state import CallRecord, Decision, Message, RunState
-from harness.store import decisions, lists
+from harness.state import Decision, RunState
+from harness.store import decisions, lists, steps
 from harness.store.files import connect, typed_errors
 from harness.store.lease import Lease, Owner, alive, process_of, sweep
 from harness.store.lists import RunSummary
-from harness.store.rows import HEAD, at, call_row, damaged, dumps, head_of, load_state, number_of
+from harness.store.rows import at, damaged, load_state, number_of
 from harness.store.schema import MIGRATIONS, migrate, version
+from harness.store.steps import Step
 from harness.store.writer import Writer
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What one step of a run adds. Of `state` only the head is written."""
-
-    lease: Lease
-    state: RunState
-    after_seq: int
-    """The last event before this step's; a step whose forerunner failed fails, too."""
-    first_message: int = 0
-    messages: tuple[Message, ...] = ()
-    calls: tuple[CallRecord, ...] = ()
-    used: tuple[str, ...] = ()
-    """Call ids whose decision this step uses up."""
-    events: tuple[Event, ...] = ()
-    new_settings: bool = False
-    """A resume has raised the limits, so `state.settings` is written too."""
-    release: bool = False
-    """The run is carried no longer."""
 
 
 class Store:
@@ -204,33 +178,8 @@ class Store:
     def create(self, state: RunState, events: tuple[Event, ...] = ()) -> tuple[Lease, Future[None]]:
         """Write a new run and own it, inside `claim`. The future raises `RunExists`."""
         lease = Lease(state.run_id, self._own(), 1)
-
-        def work(connection: sqlite3.Connection) -> None:
-            row = (
-                state.run_id, state.parent_run_id, state.created_at, state.settings.model,
-                state.task, state.settings.model_dump_json(),
-            )  # fmt: skip
-            try:
-                run = connection.execute(
-                    "INSERT INTO runs (run_id, parent_run_id, created_at, model, task, settings)"
-                    " VALUES (?, ?, ?, ?, ?, ?)",
-                    row,
-                ).lastrowid
-            except sqlite3.IntegrityError:
-                raise RunExists(f"There is a run {state.run_id} already.") from None
-            columns = ("run", "owner", "epoch", *HEAD)
-            connection.execute(
-                f"INSERT INTO heads ({', '.join(columns)})"  # noqa: S608 - our own names
-                f" VALUES ({', '.join('?' * len(columns))})",
-                (run, lease.owner, lease.epoch, *head_of(state)),
-            )
-            _append(
-                connection,
-                int(run or 0),
-                Step(lease, state, 0, messages=state.messages, events=events),
-            )
-
-        return lease, self._writer.submit(work)
+        step = Step(lease, state, 0, messages=state.messages, events=events)
+        return lease, self._writer.submit(lambda connection: steps.create(connection, step))
 
     def acquire(self, run_id: str, among: Container[str]) -> Future[tuple[Lease, RunState]]:
         """Become the run's owner, inside `claim`; a dead owner is taken over.
@@ -241,65 +190,22 @@ class Store:
         owner = self._own()
 
         def work(connection: sqlite3.Connection) -> tuple[Lease, RunState]:
-            run = number_of(connection, run_id)
-            holder, epoch = connection.execute(
-                "SELECT owner, epoch FROM heads WHERE run = ?", (run,)
-            ).fetchone()
+            holder = steps.owner(connection, run_id)
             if holder != owner and (who := self._alive(holder, run_id)):
                 raise AlreadyCarried(
                     f"Run {run_id} is already being carried by {who}. Cancel it there, or wait."
                 )
-            state = load_state(connection, run_id)
-            if state.status not in among:
-                raise NotResumable(
-                    f"Run {run_id} has ended: {state.status}. It cannot go on; start a new one."
-                )
-            connection.execute(
-                "UPDATE heads SET owner = ?, epoch = ? WHERE run = ?", (owner, epoch + 1, run)
-            )
-            connection.execute("DELETE FROM cancel_requests WHERE run = ?", (run,))
-            return Lease(run_id, owner, epoch + 1), state
-
-        return self._writer.submit(work)
-
-    def abandon(self, lease: Lease) -> Future[None]:
-        """Give the run up where its steps can no longer be written."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                "UPDATE heads SET owner = NULL WHERE owner = ? AND epoch = ? AND run ="
-                " (SELECT run FROM runs WHERE run_id = ?)",
-                (lease.owner, lease.epoch, lease.run_id),
-            )
+            return steps.take_over(connection, run_id, owner, among)
 
         return self._writer.submit(work)
 
     def commit(self, step: Step) -> Future[None]:
         """Write one step. The future raises `LeaseLost` where the run has another owner."""
+        return self._writer.submit(lambda connection: steps.write(connection, step))
 
-        def work(connection: sqlite3.Connection) -> None:
-            lease = step.lease
-            run = number_of(connection, lease.run_id)
-            changed = connection.execute(
-                f"UPDATE heads SET {', '.join(f'{name} = ?' for name in HEAD)},"  # noqa: S608 - our own names
-                " owner = ? WHERE run = ? AND owner = ? AND epoch = ? AND last_seq = ?",
-                (
-                    *head_of(step.state),
-                    None if step.release else lease.owner,
-                    run,
-                    lease.owner,
-                    lease.epoch,
-                    step.after_seq,
-                ),
-            )
-            if changed.rowcount == 0:
-                raise LeaseLost(
-                    f"Run {lease.run_id} has been taken over by another process, or an earlier "
-                    "step of it could not be written. Nothing more was written here."
-                )
-            _append(connection, run, step)
-
-        return self._writer.submit(work)
+    def abandon(self, lease: Lease) -> Future[None]:
+        """Give the run up where its steps can no longer be written."""
+        return self._writer.submit(lambda connection: steps.abandon(connection, lease))
 
     def decide(
         self, run_id: str, decision: Decision, shown: str, args: dict[str, Any], at: str
@@ -311,15 +217,9 @@ class Store:
 
     def request_cancel(self, run_id: str, reason: str) -> Future[None]:
         """Ask whoever carries the run to stop it."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                "INSERT INTO cancel_requests (run, reason) VALUES (?, ?)"
-                " ON CONFLICT (run) DO NOTHING",
-                (number_of(connection, run_id), reason),
-            )
-
-        return self._writer.submit(work)
+        return self._writer.submit(
+            lambda connection: steps.request_cancel(connection, run_id, reason)
+        )
 
     # Within
 
@@ -377,38 +277,3 @@ def _version_at(path: Path) -> int:
         return version(connection)
     finally:
         connection.close()
-
-
-def _append(connection: sqlite3.Connection, run: int, step: Step) -> None:
-    connection.executemany(
-        "INSERT INTO messages VALUES (?, ?)",
-        [
-            (at(run, number), dumps(message))
-            for number, message in enumerate(step.messages, step.first_message)
-        ],
-    )
-    if step.calls:
-        last = connection.execute(
-            "SELECT max(at) FROM journal WHERE at BETWEEN ? AND ?",
-            (at(run, 0), at(run + 1, 0) - 1),
-        ).fetchone()[0]
-        connection.executemany(
-            "INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                call_row(key, record)
-                for key, record in enumerate(step.calls, (last or at(run, 0)) + 1)
-            ],
-        )
-    connection.executemany(
-        "UPDATE decisions SET used = 1 WHERE run = ? AND call_id = ?",
-        [(run, call_id) for call_id in step.used],
-    )
-    connection.executemany(
-        "INSERT INTO events VALUES (?, ?)",
-        [(at(run, event.seq), event.model_dump_json(by_alias=True)) for event in step.events],
-    )
-    if step.new_settings:
-        settings = step.state.settings.model_dump_json()
-        connection.execute("UPDATE runs SET settings = ? WHERE run = ?", (settings, run))
-    if step.release:
-        connection.execute("DELETE FROM cancel_requests WHERE run = ?", (run,))

@@ -1,6 +1,7 @@
 """Approvals, resume and cancel, through the surface that the page and the CLI use."""
 
 import asyncio
+import threading
 import time
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from harness.scripted_model import Call, ScriptedModel
 from harness.state import ApprovalNeeded, Cancelled, Decision, Limits, Prices, RunState
 from harness.store import Store
 from harness.tool import tool
+from harness.tools import bundled_tools
 
 DELETE = Call("delete_file", {"path": "access.log"})
 
@@ -432,3 +434,100 @@ async def test_the_models_words_are_passed_on_as_they_come(runner, settings):
         "t", settings(), on_delta=lambda *piece: heard.append(piece)
     )
     assert heard == [(state.run_id, 2, "done")]
+
+
+async def test_h13_a_tool_that_does_not_stop_is_named_and_its_late_result_dropped(
+    runner, settings, store
+):
+    token = CancelToken()
+    release = threading.Event()
+
+    @tool(effect="read")
+    def stubborn() -> str:
+        """Do not listen."""
+        token.cancel("Stop was pressed")
+        release.wait(30)
+        return "a late result"
+
+    carrier = runner(Call("stubborn"), "done", tools={"stubborn": stubborn})
+    state = await carrier.start("t", settings(tools=("stubborn",)), cancel=token)
+    release.set()
+    (call,) = state.calls.values()
+    assert call.outcome == "abandoned"
+    stopped = store.events(state.run_id)[-1]
+    assert stopped.abandoned == (call.call_id,)
+    assert 0 < stopped.stop_ms < 10_000
+    await asyncio.sleep(0.05)
+    assert "late" not in "".join(tool_messages(store.load(state.run_id)))
+
+
+async def test_h11_what_was_done_before_the_stop_is_in_the_transcript(
+    runner, settings, workspace: Path
+):
+    token = CancelToken()
+
+    @tool(effect="read")
+    def press_stop() -> str:
+        """Press Stop."""
+        token.cancel("Stop was pressed")
+        return "pressed"
+
+    model = ScriptedModel([Call("delete_file", {"path": "notes.txt"}), Call("press_stop")], "done")
+    rules = Rules([Rule(action="allow", tool="delete_file")])
+    tools = {**bundled_tools(), "press_stop": press_stop}
+    carrier = runner(model, tools=tools, rules=rules)
+    state = await carrier.start("t", settings(tools=tuple(tools)), cancel=token)
+    assert isinstance(state.interruption, Cancelled)
+    await carrier.resume(state.run_id)
+    assert "deleted notes.txt" in [m.get("content") for m in model.requests[-1]]
+
+
+async def test_a_hook_of_a_tool_that_fails_does_not_end_the_program(runner, settings):
+    def broken(_args, _workspace) -> str:
+        raise RuntimeError("no disk in drive")
+
+    @tool(effect="write", fingerprint=broken)
+    def one() -> str:
+        """One."""
+        return "ran"
+
+    @tool(effect="write", describe=broken)
+    def two() -> str:
+        """Two."""
+        return "ran"
+
+    carrier = runner([Call("one"), Call("two")], "done", tools={"one": one, "two": two})
+    events = []
+    state = await carrier.start("t", settings(tools=("one", "two")), on_event=events.append)
+    assert "no disk in drive" in tool_messages(state)[0]
+    assert state.interruption.tool_name == "two"
+    assert "cannot be said: no disk in drive" in events[-2].effect
+
+
+async def test_a_run_whose_record_fails_can_be_resumed_elsewhere(runner, settings, store):
+    """Its owner lives on, but does not carry it any more."""
+
+    def fail(_messages):
+        raise RuntimeError("a bug of the provider")
+
+    with pytest.raises(RuntimeError, match="a bug"):
+        await runner(Call("list_files"), fail).start("t", settings(), run_id="broken")
+    with Store.open(store.path) as other:
+        assert other.load("broken").status == "running"
+        state = await runner(Call("list_files"), "done", store=other).resume("broken")
+    assert state.answer == "done"
+
+
+async def test_a_resume_that_is_torn_down_early_leaves_the_run_free(runner, settings, store):
+    state = await asking(runner(DELETE, "done"), settings)
+    for turns in range(6):
+        task = asyncio.create_task(runner(DELETE, "done").resume(state.run_id))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    store.flush()
+    with Store.open(store.path) as other:
+        assert other.carrier(state.run_id) is None
+        assert (await runner("never", "done", store=other).resume(state.run_id)).turns >= 1
