@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 from collections.abc import Callable
@@ -84,6 +85,8 @@ def serve(config: PageConfig, on_url: Callable[[str], None] | None = None) -> Se
     this, and `StoreError` where the store cannot be opened.
     """
     configuration.check(config)
+    # It would say on the terminal that a request waits for a thread.
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     bound = _bind(config.host, config.port)
     try:
         return Served(replace(config, port=bound.getsockname()[1]), bound, on_url)
