@@ -31,26 +31,27 @@ class Step:
         self.name = name
         self._began = time.monotonic()
         self._told = self._began
+        self._first: tuple[float, int] | None = None
         self._terminal = sys.stderr.isatty()
         self._width = 0
         say(f"{name} …") if not self._terminal else self._overwrite(f"{name} …")
 
-    def at(self, done: int, total: int, unit: str, *, estimate: bool = True) -> None:
-        """Tell how far it is.
+    def at(self, done: int, total: int, unit: str) -> None:
+        """Tell how far it is, and judge by the units since the first one how long the rest takes.
 
         Args:
             done: units so far.
             total: units in all.
             unit: their name, in the plural.
-            estimate: whether the time left may be judged from the time so far.
         """
         now = time.monotonic()
+        began, before = self._first = self._first or (now, done)
         if not self._terminal and now - self._told < LOG_SECONDS:
             return
         self._told = now
         text = f"{self.name}: {done} of {total} {unit}, {100 * done // max(total, 1)} %"
-        if estimate and 0 < done < total:
-            text += f", {duration((now - self._began) * (total - done) / done)} left"
+        if before < done < total:
+            text += f", {duration((now - began) * (total - done) / (done - before))} left"
         if self._terminal:
             self._overwrite(text)
         else:
