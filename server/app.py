@@ -4,6 +4,7 @@
     GET  /v1/models, /v1/models/NAME
     GET  /health                503 until the model is ready; never waits for anything
     GET  /metrics               Prometheus text
+    GET  /openapi.json          what all of these take and answer
 
 Whoever asks is checked before anything else: a web page that a browser has open must not reach
 a server on loopback. So there is no CORS header here at all, and no answer without `Host`.
@@ -39,6 +40,7 @@ from server.errors import (
     Unavailable,
     WrongContentType,
 )
+from server.openapi import DESCRIPTION
 from server.reply import ChatReply, send_error
 from server.wire import parse_request
 
@@ -69,6 +71,7 @@ def create_app(
             Route("/v1/models/{name:path}", _model),
             Route("/health", _health),
             Route("/metrics", _metrics),
+            Route("/openapi.json", _openapi),
         ],
         exception_handlers={
             ApiError: _api_error,
@@ -152,6 +155,10 @@ async def _health(request: Request) -> Response:
 async def _metrics(request: Request) -> Response:
     text = _backend(request).metrics()
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def _openapi(_request: Request) -> Response:
+    return JSONResponse(DESCRIPTION)
 
 
 def _backend(request: Request) -> Backend:
