@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from harness.guidance.notes import Notes, as_records, gather
 from harness.guidance.protocol import Answer, Guided, Policy
-from harness.guidance.search import COMMON, holds, key_words, words
+from harness.guidance.search import COMMON, holds, key_words, subjects, words
 
 MOST_MARKS = 8
 
@@ -28,11 +28,6 @@ _NOT_THERE = re.compile(
 _QUOTE = re.compile(r"[\"\u201c`]([^\"\u201d`\n]{2,200})[\"\u201d`]")
 _FILE = re.compile(r"(?<![\w.])[\w-]+\.[A-Za-z][A-Za-z0-9]{0,5}\b")
 _NUMBER = re.compile(r"(?<![\w.,-])\d+(?:[.,:/-]\d+)*(?![\w])")
-_SUBJECT = re.compile(
-    r"\b(?:the|an?|of|for|about|by|from)\s+((?:[\w-]+(?:est|most)\s+)?)([^\W_][\w.:/@-]*)",
-    re.IGNORECASE,
-)
-_SMALL_NUMBERS = "zero one two three four five six seven eight nine ten".split()  # noqa: SIM905 - read as words
 
 
 class CheckAnswer(Policy):
@@ -79,18 +74,6 @@ def _names(text: str) -> list[str]:
     for sentence in re.split(r"(?<=[.!?:])\s+|\n", text):
         found += [w for w in words(sentence)[1:] if w[0].isupper() and w.lower() not in COMMON]
     return found
-
-
-def subjects(question: str) -> list[str]:
-    """The words that a question takes for granted: nouns after an article or "of", and words
-    with a digit or a capital letter inside it. "Who is the director?" takes a director."""
-    found = [word for _, word in _SUBJECT.findall(question)]
-    found += [word for word in words(question)[1:] if any(c.isdigit() or c.isupper() for c in word)]
-    return [w for w in dict.fromkeys(found) if w.lower() not in COMMON and not _compares(w)]
-
-
-def _compares(word: str) -> bool:
-    return word.lower().endswith("est")
 
 
 def _counted(notes: Notes) -> Iterable[int]:

@@ -10,12 +10,19 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.dedupe import call_key
-from harness.guidance.search import excerpt, key_words, relevant
+from harness.guidance.search import (
+    excerpt,
+    found_in,
+    key_words,
+    named_files,
+    relevant,
+)
 from harness.state import CallRecord, Message, RunState
 
 MOST_CHARS = 6000
@@ -23,10 +30,11 @@ MOST_CHARS = 6000
 
 _LEAST_ROWS = 2
 
-SYSTEM = (
-    "You answer a question about files. Use only the notes. Answer in one short sentence. "
-    "If the notes do not contain the answer, say: The files do not say."
-)
+SYSTEM = "You answer a question about files from notes. Answer in one short sentence."
+"""Leave to say that the notes do not tell is not given: a small model takes it far too often,
+and answers that the notes do not hold are found by the policy `check`."""
+
+_A_FILE = re.compile(r"\bfile\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +129,30 @@ def _names(content: str) -> tuple[str, ...] | None:
 
 def window(task: str, notes: Notes) -> list[Message]:
     """The clean window: the notes that bear on the task, then the task."""
-    parts = [*_listing(notes), *_texts(task, notes)]
+    names = relevant(task, notes.files)
+    parts = [*_listing(notes), *_texts(task, notes, names), *_found(task, notes, names)]
     parts += [f"{o.tool} {o.args}".strip() + f": {o.content.strip()}" for o in notes.others]
-    text = "\n\n".join(parts)
+    wants_name = _A_FILE.search(task) and not named_files(task, notes.files)
+    question = f"{task} Name the file." if wants_name else task
     return [
         {"role": "system", "content": SYSTEM},
-        {"role": "user", "content": f"Notes:\n\n{text}\n\nQuestion: {task}"},
+        {"role": "user", "content": "\n\n".join(["Notes:", *parts, f"Question: {question}"])},
     ]
+
+
+def _found(task: str, notes: Notes, names: Sequence[str]) -> list[str]:
+    """Which words of the task only one file has."""
+    asked = key_words(task, notes.files)
+    said = []
+    for name in names if len(notes.files) > 1 else ():
+        only = [word for word in asked if found_in(word, notes.files) == [name]]
+        if only:
+            said.append(f"Only {name} mentions {_quoted(only)}.")
+    return said
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return " and ".join(f'"{word}"' for word in words)
 
 
 def _listing(notes: Notes) -> list[str]:
@@ -156,9 +181,8 @@ def _marks(sizes: Mapping[str, int]) -> dict[str, str]:
     return marks
 
 
-def _texts(task: str, notes: Notes) -> list[str]:
-    """The files that the task is about, cut so that all of them fit."""
-    names = relevant(task, notes.files)
+def _texts(task: str, notes: Notes, names: Sequence[str]) -> list[str]:
+    """The files of these names, cut so that all of them fit."""
     if not names:
         return []
     asked = key_words(task, notes.files)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 
 from harness.guidance.evidence import answer_from_notes
-from harness.guidance.notes import gather
+from harness.guidance.notes import arguments_of, gather
 from harness.guidance.protocol import Calls, Guided, Move, Policy
 from harness.guidance.search import named_files
 
@@ -42,8 +42,9 @@ class ReadThenAnswer(Policy):
         notes = gather(run.state)
         if notes.listing is None:
             return Calls([("list_files", {})])
-        unread = [name for name in self._wanted(run, notes.listing) if name not in notes.files]
-        if unread and not self._tried(run, unread):
+        tried = {arguments_of(record).get("path") for record in run.state.calls.values()}
+        unread = [name for name in self._wanted(run, notes.listing) if name not in tried]
+        if unread:
             return Calls([("read_file", {"path": name}) for name in unread])
         return await answer_from_notes(run, self.name, "The files were read for the question")
 
@@ -67,11 +68,6 @@ class ReadThenAnswer(Policy):
 
     def _small(self, run: Guided, names: Sequence[str]) -> bool:
         return sum(run.workspace.size(name) for name in names) <= MOST_BYTES
-
-    def _tried(self, run: Guided, names: Sequence[str]) -> bool:
-        """Whether these were read without success: they are not tried again."""
-        asked = {record.arguments for record in run.state.calls.values()}
-        return all(any(f'"{name}"' in arguments for arguments in asked) for name in names)
 
 
 def is_question(task: str) -> bool:

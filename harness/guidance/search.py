@@ -24,6 +24,11 @@ where which while who whom whose why will with would you your
 COMMON = frozenset(_COMMON.split())
 """Words that say nothing about what a question is about."""
 
+_SUBJECT = re.compile(
+    r"\b(?:the|an?|of|for|about|by|from)\s+(?:[\w-]+(?:est|most)\s+)?([^\W_][\w.:/@-]*)",
+    re.IGNORECASE,
+)
+
 _ENDINGS = ("ings", "ing", "ies", "ied", "ers", "er", "es", "ed", "ly", "s", "e", "y")
 _LEAST_STEM = 4
 
@@ -38,6 +43,14 @@ def key_words(question: str, names: Iterable[str] = ()) -> list[str]:
     left_out = {name.lower() for name in names} | COMMON
     kept = [word for word in words(question) if word.lower() not in left_out]
     return list(dict.fromkeys(kept))
+
+
+def subjects(question: str) -> list[str]:
+    """The words that a question takes for granted: nouns after an article or "of", and words
+    with a digit or a capital letter inside it. "Who is the director?" takes a director."""
+    found = [word.rstrip(".:/@-") for word in _SUBJECT.findall(question)]
+    found += [word for word in words(question)[1:] if any(c.isdigit() or c.isupper() for c in word)]
+    return [w for w in dict.fromkeys(found) if w.lower() not in COMMON and not w.endswith("est")]
 
 
 def stem(word: str) -> str:
@@ -56,8 +69,14 @@ def pattern(word: str) -> re.Pattern[str]:
     root = stem(word)
     if any(not letter.isalpha() for letter in root) or len(root) < _LEAST_STEM:
         return re.compile(rf"(?<![^\W_]){re.escape(root)}(?:s|es)?(?![^\W_])", re.IGNORECASE)
-    # Not at the start of a word only: "timestamp" and "errorlevel" speak of their last part too.
-    return re.compile(rf"(?<![^\W_]){re.escape(root)}", re.IGNORECASE)
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join([root, *_in_two(word.lower())])})", re.IGNORECASE)
+
+
+def _in_two(word: str) -> list[str]:
+    """Patterns for a word written as two, perhaps bent: "timeout" as "timed out"."""
+    least = 3
+    places = range(least, len(word) - least + 1)
+    return [rf"{word[:n]}\w{{0,2}}[\s_-]+{word[n:]}\b" for n in places]
 
 
 def holds(text: str, word: str) -> bool:
