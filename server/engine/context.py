@@ -1,4 +1,16 @@
-"""One llama.cpp context: batches in, logits out, and the KV cache's own operations."""
+"""One llama.cpp context: batches in, logits out, and the KV cache's own operations.
+
+A greedy reply here depends on its prompt alone: not on what else is in the batch, on how the
+prompt was cut in pieces, or on whether it was in the cache. llama.cpp does not promise that, and
+with its usual settings it does not hold, since a sum in another order is another sum:
+
+- attention takes one of three ways, by the number of rows and the length of the cache. Where keys
+  and values are of different types, only the one that treats every row alike is left;
+- K-quants have kernels for several rows that round differently from those for one: they are
+  switched off (`GGML_CPU_TILED_MM`, and no repacking: `Model`). Q4_0, Q4_1, Q5_0 and Q8_0 weights
+  give the same bits for any number of rows, repacked or not;
+- cells of a sequence lie in the order of its tokens: see `Sequences`.
+"""
 
 from __future__ import annotations
 
@@ -67,6 +79,8 @@ class Context:
         params.n_threads = params.n_threads_batch = settings.threads
         params.flash_attn_type = lib.LLAMA_FLASH_ATTN_TYPE_ENABLED
         params.kv_unified = True
+        # Of two types on purpose: see `exact` in the module's docstring.
+        params.type_k, params.type_v = lib.GGML_TYPE_F16, lib.GGML_TYPE_Q8_0
         params.no_perf = True
         params.abort_callback = lib.ggml_abort_callback(self.abort.function)
         params.abort_callback_data = self.abort.address
@@ -125,7 +139,7 @@ class Context:
             raise NativeError(f"llama_decode gave {status} for {at} tokens. {reason}")
         if status != DONE:
             for group in rows:
-                self.cut(group.sequence, group.at)
+                self.remove(group.sequence, group.at, -1)
         return status
 
     def logits(self, row: int) -> Logits:
@@ -136,18 +150,17 @@ class Context:
             raise NativeError(f"no logits for row {row}")
         return np.frombuffer(self._row_type.from_address(address), np.float32)
 
-    def copy(self, source: int, target: int, tokens: int) -> None:
-        """Let `target` share the first `tokens` tokens of `source`."""
-        self._lib.llama_memory_seq_cp(self.memory, source, target, 0, tokens)
+    def copy(self, source: int, target: int, begin: int, end: int) -> None:
+        """Let `target` hold the cells of `source` from position `begin` to before `end` too."""
+        self._lib.llama_memory_seq_cp(self.memory, source, target, begin, end)
 
-    def cut(self, sequence: int, tokens: int) -> None:
-        """Forget what a sequence holds after its first `tokens` tokens."""
-        self._lib.llama_memory_seq_rm(self.memory, sequence, tokens, -1)
+    def remove(self, sequence: int, begin: int, end: int) -> None:
+        """Let a sequence hold these cells no longer; what nobody holds is free."""
+        self._lib.llama_memory_seq_rm(self.memory, sequence, begin, end)
 
-    def length(self, sequence: int) -> int:
-        """How many tokens of a sequence the cache really holds."""
-        last: int = self._lib.llama_memory_seq_pos_max(self.memory, sequence)
-        return last + 1
+    def clear(self) -> None:
+        """Forget everything."""
+        self._lib.llama_memory_clear(self.memory, False)
 
     def save(self, sequence: int) -> bytes:
         """The state of one sequence."""
@@ -161,7 +174,7 @@ class Context:
         data = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
         done = self._lib.llama_state_seq_set_data(self.handle, data, len(state), sequence)
         if not done:
-            self.cut(sequence, 0)
+            self.remove(sequence, 0, -1)
         return bool(done)
 
     def close(self) -> None:

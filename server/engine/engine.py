@@ -208,22 +208,25 @@ class Engine:
         )
         # The first step of all is slow: memory is touched, threads start. Better now.
         context.decode([Rows(0, 0, [0], 1)])
-        context.cut(0, 0)
+        context.clear()
         self.progress = 1.0
         return context
 
     def _fits(self, library: Native) -> dict[str, str]:
-        return {"model": self.settings.digest, "build": library.build, "cache": "f16 f16"}
+        return {"model": self.settings.digest, "build": library.build, "cache": "f16 q8_0"}
 
     def _on_progress(self, done: float) -> bool:
         self.progress = done
         return not self._closing
 
     def _serve(self) -> None:
-        scheduler = self._scheduler
+        scheduler, sequences = self._scheduler, self._sequences
         assert scheduler is not None
+        assert sequences is not None
         while True:
             with self._wake:
+                if not self._inbox and scheduler.idle:
+                    sequences.rest()
                 while not self._inbox and scheduler.idle and not self._closing:
                     self._wake.wait()
                 if self._closing:

@@ -8,9 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from models import gguf
+from models.errors import NotGguf
 from server.engine.native import Native, NativeError
 
 _CONTROL = 1 << 3
+_PLAIN_FILES = frozenset([0, 1, 2, 3, 7, 8, 9])
+"""`general.file_type` of files without K-quants: F32, F16, Q4_0, Q4_1, Q8_0, Q5_0, Q5_1."""
 _CALL_TAG = re.compile(r"</?(tool_call|tools|function_call|tool_response)>")
 
 
@@ -32,6 +36,10 @@ class Model:
         self._lib = lib
         self._free: Callable[[], None] | None = None
         params = lib.llama_model_default_params()
+        try:
+            params.use_extra_bufts = _may_repack(path)
+        except (NotGguf, OSError) as error:
+            raise NativeError(f"{path} could not be loaded: {error}") from error
         callback = lib.llama_progress_callback(lambda done, _user: on_progress(done))
         params.progress_callback = callback
         native.forget_errors()
@@ -106,6 +114,11 @@ class Model:
             if size >= 0:
                 return buffer.raw[:size]
             room = -size
+
+
+def _may_repack(path: Path) -> bool:
+    """Whether repacked weights give the same bits for one row as for several: see `context`."""
+    return gguf.check(path).metadata.get("general.file_type") in _PLAIN_FILES
 
 
 def _text(call: Callable[[Any, int], int]) -> str:

@@ -35,6 +35,7 @@ class Native:
             NativeError: where it is not installed or does not start.
         """
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
+        os.environ.setdefault("GGML_CPU_TILED_MM", "0")
         try:
             # Typed as Any: the bindings are ctypes functions, whose types say little.
             self.lib: Any = importlib.import_module("llama_cpp.llama_cpp")

@@ -19,7 +19,7 @@ from server.engine.job import Job
 from server.engine.kept import KeptStates
 from server.engine.native import NativeError
 from server.engine.reply import Reply
-from server.engine.sequences import Sequences
+from server.engine.sequences import Sequences, shared_length
 
 log = logging.getLogger(__name__)
 
@@ -146,7 +146,7 @@ class Scheduler:
                 held_back.append(job)
                 continue
             outstanding = sum(reply.outstanding for reply in self._live)
-            if self._sequences.live_room() + outstanding + job.need > self._sequences.room:
+            if self._sequences.live_cells() + outstanding + job.need > self._sequences.room:
                 held_back.append(job)
                 break
             self._let_in(job)
@@ -157,9 +157,7 @@ class Scheduler:
         for reply in self._live:
             if reply.missing:
                 prompt = reply.job.prompt
-                size = min(len(prompt), len(job.prompt))
-                differing = prompt[:size] != job.prompt[:size]
-                common = int(differing.argmax()) if differing.any() else size
+                common = shared_length(prompt, job.prompt)
                 if common >= max(shared, reply.held.length) + WORTH_WAITING:
                     return True
         return False
@@ -217,8 +215,7 @@ class Scheduler:
                 rows.append(piece)
                 replies.append(reply)
                 budget -= len(piece.tokens)
-        if rows and not self._sequences.make_room(sum(len(group.tokens) for group in rows)):
-            log.error("The KV cache is fuller than was reckoned with")
+        self._sequences.make_room(sum(len(group.tokens) for group in rows))
         return rows, replies
 
     def _piece(self, reply: Reply, budget: int) -> Rows:
@@ -265,6 +262,7 @@ class Scheduler:
 
     def _shed(self, replies: list[Reply]) -> None:
         """The cache had no room after all: give up what is parked, then the newest reply."""
+        log.error("The KV cache is fuller than was reckoned with")
         parked = self._sequences.parked
         if parked:
             self._sequences.forget(parked[0])
