@@ -36,7 +36,7 @@ from web.reading import Reader
 from web.reply import said, wants_json
 from web.services import KEY, Services, services
 from web.session import Sessions, load_key
-from web.views import act, compare, live, model, run, runs
+from web.views import act, compare, describe, live, model, run, runs
 from web.watch import StoreWatch
 
 THREADS = 64
@@ -68,7 +68,15 @@ def create_app(config: PageConfig, on_token: Callable[[str], None] | None = None
     app.add_template_global(asset)
     app.before_request(_check_change)
     app.context_processor(_common)
-    for blueprint in (runs.views, run.views, act.views, live.views, compare.views, model.views):
+    for blueprint in (
+        runs.views,
+        run.views,
+        act.views,
+        live.views,
+        compare.views,
+        model.views,
+        describe.views,
+    ):
         app.register_blueprint(blueprint)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(HarnessError, _harness_error)
@@ -81,7 +89,9 @@ def _services(config: PageConfig, on_token: Callable[[str], None] | None) -> Ser
     store = Store.open(config.store)
     hub = Hub(WATCHERS)
     carrier = Carrier(lambda: make_runner(store, config), config, hub)
-    places = [Place("real", "Real model", config.base_url, config.api_key)]
+    places = [Place("real", "Real model", config.base_url)]
+    if config.named_url and config.named_url not in (config.base_url, config.scripted_url):
+        places.append(Place("named", "LLM_BASE_URL", config.named_url, config.api_key))
     if config.scripted_url:
         places.append(Place("scripted", "Scripted (no model)", config.scripted_url))
     return Services(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from harness.demo import copy_demo
@@ -25,16 +26,19 @@ def settings_for(
     Raises `SettingsError`, or a `ProviderFailed` where the server does not answer.
     """
     offered = find_model(offered_models(place.base_url, place.api_key, ASK_SECONDS), model)
-    return of(offered, place.base_url, folder_named(config, workspace), limits)
+    folder = folder_named(config, workspace)
+    return of(offered, place.base_url, folder, limits, config.tools)
 
 
-def of(offered: OfferedModel, base_url: str, folder: Path, limits: Limits) -> Settings:
-    """The settings for an offered model: its own tools, prices and guidance."""
+def of(
+    offered: OfferedModel, base_url: str, folder: Path, limits: Limits, own: Iterable[str] = ()
+) -> Settings:
+    """The settings for an offered model: its tools and the person's, its prices and guidance."""
     return Settings(
         base_url=base_url,
         model=offered.name,
         workspace=str(folder),
-        tools=offered.tools or DEFAULT_TOOLS,
+        tools=(*(offered.tools or DEFAULT_TOOLS), *own),
         limits=limits,
         prices=offered.prices,
         guidance=policies_of("none" if offered.scripted else "default", offered.profile),

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from harness.cancel import CancelToken
 from harness.errors import HarnessError
 from harness.events import Event
-from harness.provider import HttpProvider, endpoint_from_environment
+from harness.provider import HttpProvider
 from harness.runner import CancelOutcome, Runner
 from harness.state import Decision, RunState, Settings
 from harness.store import Store
@@ -41,14 +41,13 @@ Action = Literal["approve", "edit", "reject", "happened", "run_again", "abandon"
 
 
 def make_runner(store: Store, config: PageConfig) -> Runner:
-    """The runner of a page: its rules, and its key for its own endpoint only."""
-    return Runner(store, provider_factory=lambda settings: _provider(settings, config))
+    """The runner of a page. The person's key goes to the server it is for, and nowhere else."""
 
+    def provider(settings: Settings) -> HttpProvider:
+        named = settings.base_url == config.named_url
+        return HttpProvider(settings.base_url, config.api_key if named else None)
 
-def _provider(settings: Settings, config: PageConfig) -> HttpProvider:
-    endpoint = endpoint_from_environment({"LLM_BASE_URL": config.base_url})
-    same = settings.base_url == endpoint.base_url
-    return HttpProvider(settings.base_url, config.api_key if same else None)
+    return Runner(store, provider_factory=provider, tools=config.all_tools)
 
 
 class TooSlow(HarnessError):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+
+from harness.tool import Tool
+from harness.tools import bundled_tools
 
 
 class ConfigError(Exception):
@@ -22,7 +26,10 @@ class PageConfig:
     one the demo's, beside the store, in which a new task finds every file again."""
     base_url: str = "http://127.0.0.1:8080/v1"
     scripted_url: str | None = "http://127.0.0.1:8081/v1"
-    api_key: str | None = None
+    named_url: str | None = None
+    """A server that the person has named (LLM_BASE_URL), where it is none of those."""
+    api_key: str | None = field(default=None, repr=False)
+    """Sent to `named_url` and to nobody else."""
     host: str = "127.0.0.1"
     port: int = 8000
     """0 takes a free port."""
@@ -30,8 +37,15 @@ class PageConfig:
     """The first start-up token; a random one when none is given."""
     rules: Path | None = None
     """The file of standing rules."""
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    """The person's own tools, which every new task may use besides the bundled ones."""
     secret: Path | None = field(default=None)
     """Where the cookie's key is kept; beside the store when not given."""
+
+    @property
+    def all_tools(self) -> dict[str, Tool]:
+        """Every tool that a run of the page may name."""
+        return bundled_tools() | dict(self.tools)
 
     @property
     def folder(self) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from harness.approval import NO_RULES, Rules, read_rules
 from harness.errors import SettingsError
-from harness.tools import bundled_tools
 from web.config import PageConfig
 
 
@@ -16,7 +15,7 @@ def rules_of(config: PageConfig) -> Rules:
 def rules_shown(config: PageConfig) -> list[str]:
     """Each rule with what it matches, or why it never can."""
     try:
-        shown = rules_of(config).shown(bundled_tools().values())
+        shown = rules_of(config).shown(config.all_tools.values())
     except SettingsError as error:
         return [str(error)]
     return [

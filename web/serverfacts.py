@@ -23,8 +23,9 @@ FACES = {
     "unknown": Face("in_doubt", "State unknown", "neutral"),
 }
 HELP = {
-    "real": "Start it with: uitweg serve. Or set LLM_BASE_URL to another server and start again.",
+    "real": "Start it with: uitweg serve. Or name another server in LLM_BASE_URL and start again.",
     "scripted": "Start it with: uitweg serve --scripted",
+    "named": "LLM_BASE_URL names it. Start it, or correct the address and start Uitweg again.",
 }
 _PERCENT = re.compile(r"(\d{1,3}) ?%")
 
@@ -46,7 +47,8 @@ def facts_of(state: ServerState) -> Facts:
         model = state.models[0]
         rows.append(("Model", model.name))
         rows += _rows(model.extra)
-    rows += _rows(state.health, skip=("status", "detail"))
+    # What is going on just now is in the metrics of the same server, under clearer names.
+    rows += _rows(state.health, skip=("status", "detail", "progress", "live", "waiting"))
     rows += _busy(state.metrics)
     return Facts(
         face=FACES[state.condition],
@@ -81,8 +83,18 @@ def _rows(values: Mapping[str, Any], skip: tuple[str, ...] = ()) -> list[tuple[s
     return rows
 
 
+_NAMES = {
+    "sha256": "SHA-256",
+    "context_tokens": "Context, tokens",
+    "instead_of": "Stands in for",
+    "profile": "Guidance profile",
+}
+
+
 def _words(name: str) -> str:
-    text = name.replace("_", " ").replace("sha256", "SHA-256").strip()
+    if name in _NAMES:
+        return _NAMES[name]
+    text = name.replace("_", " ").strip()
     return text[:1].upper() + text[1:]
 
 
@@ -102,10 +114,16 @@ def _busy(metrics: Mapping[str, float]) -> list[tuple[str, str]]:
         count, time = _sample(metrics, tokens), _sample(metrics, seconds)
         if count and time:
             rows.append((f"{label} speed", f"{count / time:,.1f} tokens per second"))
-    for label, name in (("Requests in the queue", "queue"), ("Requests running", "active")):
+    for label, name in (("Requests running", "_live"), ("Requests in the queue", "_queue")):
         value = _sample(metrics, name)
         if value is not None:
             rows.append((label, f"{value:,.0f}"))
+    used, room = _sample(metrics, "kv_tokens"), _sample(metrics, "kv_room")
+    if used is not None and room:
+        rows.append(("Context in use, tokens", f"{used:,.0f} of {room:,.0f}"))
+    memory = _sample(metrics, "resident_bytes")
+    if memory:
+        rows.append(("Memory", size(memory)))
     return rows
 
 
