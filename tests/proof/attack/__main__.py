@@ -28,6 +28,7 @@ SUITES = (
     "clock",
     "paths",
     "tools",
+    "replies",
 )
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "build" / "proof"
