@@ -14,7 +14,7 @@ import platform
 import re
 import shutil
 import subprocess
-import urllib.error
+import sys
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -34,6 +34,7 @@ OFF = (
     "LLAMA_BUILD_EXAMPLES",
     "LLAMA_BUILD_TESTS",
     "LLAMA_BUILD_SERVER",
+    *(("GGML_METAL",) if sys.platform == "darwin" else ()),  # the CPU is what does the work
 )
 
 CMAKE = """\
