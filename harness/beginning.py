@@ -26,7 +26,10 @@ def check_settings(
     policies_named(settings.guidance, policies)
     for name in settings.tools:
         if name not in tools:
-            raise SettingsError(f"There is no tool {name}. There are: {', '.join(tools)}.")
+            raise SettingsError(
+                f"There is no tool {name}. There are: {', '.join(tools)}. A tool of your own "
+                "comes with --tools FILE.py, or from uitweg.toml."
+            )
     try:
         return Workspace(settings.workspace)
     except OSError as error:
@@ -53,13 +56,10 @@ def new_run(
         settings=settings,
         created_at=now(),
         parent_run_id=parent,
-        last_seq=1,
         messages=(*system, {"role": "user", "content": task}),
     )
     event = RunStarted(
         run_id=run_id,
-        seq=1,
-        time=state.created_at,
         task=task,
         model=settings.model,
         workspace=settings.workspace,

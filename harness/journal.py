@@ -3,9 +3,10 @@
 What happens is staged: the state changes at once, and the change waits together
 with the events that describe it. `soon` has what is staged handed to the store as
 one step within `LINGER`, and goes on; `durable` hands it over at once and waits
-until it, and all before it, is on the disk. The harness waits exactly where something outside rests on the record:
-before a write runs, at the run's ending, and before anybody is told of an event.
-A model is asked and a read runs meanwhile, since both can be done again.
+until it, and all before it, is on the disk. The harness waits exactly where
+something outside rests on the record: before a write runs, at the run's ending,
+and before anybody is told of an event. A model is asked and a read runs meanwhile,
+since both can be done again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from harness.events import Event
 from harness.state import CallRecord, Message, RunState
 from harness.store import Lease, Step, Store
 
-LINGER = 0.002
+LINGER = 0.005
 """Seconds that a step waits for more: a quick read and its reply share one transaction."""
 
 MOST_BEHIND = 32
@@ -37,12 +37,19 @@ class Journal:
     Args:
         store: Where the steps go.
         lease: The right to write to the run.
-        state: The run as it is in the store.
+        state: The run as it is in the store, or as it is to be.
         on_event: Called with each event once it is on the disk, in order.
+        new: The run is not in the store yet: its first step makes it.
     """
 
     def __init__(
-        self, store: Store, lease: Lease, state: RunState, on_event: OnEvent | None = None
+        self,
+        store: Store,
+        lease: Lease,
+        state: RunState,
+        on_event: OnEvent | None = None,
+        *,
+        new: bool = False,
     ) -> None:
         self.state = state
         self._store = store
@@ -51,13 +58,14 @@ class Journal:
         self._since = time.monotonic() - state.seconds
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self._clear()
+        self._clear(new=new)
 
-    def _clear(self) -> None:
+    def _clear(self, *, new: bool = False) -> None:
+        self._new = new
         self._events: list[Event] = []
         self._calls: dict[str, CallRecord] = {}
         self._used: list[str] = []
-        self._first_message = len(self.state.messages)
+        self._first_message = 0 if new else len(self.state.messages)
         self._after_seq = self.state.last_seq
         self._new_settings = False
         self._release = False
@@ -110,13 +118,6 @@ class Journal:
         """Bring `state.seconds` up to now."""
         self.state = self.state.model_copy(update={"seconds": time.monotonic() - self._since})
 
-    def follow(self, future: Future[None], events: Iterable[Event] = ()) -> None:
-        """Count `future` among the steps on their way."""
-        following = asyncio.wrap_future(future)
-        told = tuple(events)
-        following.add_done_callback(lambda done: self._tell(done, told))
-        self._waiting.append(following)
-
     def take(self) -> Step | None:
         """What is staged, as a step that the caller has to commit; `None` if nothing is."""
         if not self._events and not self._release:
@@ -125,6 +126,7 @@ class Journal:
             lease=self._lease,
             state=self.state,
             after_seq=self._after_seq,
+            new=self._new,
             first_message=self._first_message,
             messages=self.state.messages[self._first_message :],
             calls=tuple(self._calls.values()),
@@ -140,7 +142,9 @@ class Journal:
         """Hand what is staged to the store now, if anything is."""
         self.close()
         if step := self.take():
-            self.follow(self._store.commit(step), step.events)
+            written = asyncio.wrap_future(self._store.commit(step))
+            written.add_done_callback(lambda done: self._tell(done, step.events))
+            self._waiting.append(written)
 
     def later(self) -> None:
         """Have what is staged handed over within `LINGER`."""

@@ -124,9 +124,9 @@ class Runner:
         state, event = new_run(run_id, task, settings, workspace, policies, parent)
         token = cancel or CancelToken()
         with self._holding(run_id, token):
-            lease, created = self.store.create(state, (event,))
-            journal = Journal(self.store, lease, state, on_event)
-            journal.follow(created, (event,))
+            lease = self.store.lease(run_id)
+            journal = Journal(self.store, lease, state, on_event, new=True)
+            journal.stage(event)
             # A given id may be taken, so nothing is spent before that is known.
             return await self._carry(
                 journal, lease, workspace, on_event, on_delta, token, wait=given

@@ -21,6 +21,8 @@ class Step:
     state: RunState
     after_seq: int
     """The last event before this step's; a step whose forerunner failed fails, too."""
+    new: bool = False
+    """It makes the run."""
     first_message: int = 0
     messages: tuple[Message, ...] = ()
     calls: tuple[CallRecord, ...] = ()
@@ -33,8 +35,8 @@ class Step:
     """The run is carried no longer."""
 
 
-def create(connection: sqlite3.Connection, step: Step) -> None:
-    """Write a new run, owned by the step's owner. Raises `RunExists`."""
+def _create(connection: sqlite3.Connection, step: Step) -> int:
+    """Write a new run without its transcript, owned by the step's owner."""
     state, lease = step.state, step.lease
     row = (
         state.run_id, state.parent_run_id, state.created_at, state.settings.model,
@@ -52,9 +54,9 @@ def create(connection: sqlite3.Connection, step: Step) -> None:
     connection.execute(
         f"INSERT INTO heads ({', '.join(columns)})"  # noqa: S608 - our own names
         f" VALUES ({', '.join('?' * len(columns))})",
-        (run, lease.owner, lease.epoch, *head_of(state)),
+        (run, None if step.release else lease.owner, lease.epoch, *head_of(state)),
     )
-    _append(connection, int(run or 0), step)
+    return int(run or 0)
 
 
 def owner(connection: sqlite3.Connection, run_id: str) -> str | None:
@@ -100,7 +102,17 @@ def request_cancel(connection: sqlite3.Connection, run_id: str, reason: str) -> 
 
 
 def write(connection: sqlite3.Connection, step: Step) -> None:
-    """Write the step. Raises `LeaseLost` where the run has another owner by now."""
+    """Write the step.
+
+    Raises `RunExists` for a new run whose id is taken, and `LeaseLost` for one that
+    has another owner by now.
+    """
+    run = _create(connection, step) if step.new else _update(connection, step)
+    _append(connection, run, step)
+
+
+def _update(connection: sqlite3.Connection, step: Step) -> int:
+    """Write the head, if the step's owner is the run's."""
     lease = step.lease
     run = number_of(connection, lease.run_id)
     changed = connection.execute(
@@ -120,7 +132,7 @@ def write(connection: sqlite3.Connection, step: Step) -> None:
             f"Run {lease.run_id} has been taken over by another process, or an earlier "
             "step of it could not be written. Nothing more was written here."
         )
-    _append(connection, run, step)
+    return run
 
 
 def _append(connection: sqlite3.Connection, run: int, step: Step) -> None:

@@ -158,7 +158,7 @@ class Store:
 
     @contextmanager
     def claim(self, run_id: str) -> Iterator[None]:
-        """Hold the run within this process, around `create` or `acquire` and all that follows.
+        """Hold the run within this process, around `lease` or `acquire` and all that follows.
 
         Raises `AlreadyCarried`, where it is held here already.
         """
@@ -175,11 +175,9 @@ class Store:
             with self._lock:
                 self._carried.discard(run_id)
 
-    def create(self, state: RunState, events: tuple[Event, ...] = ()) -> tuple[Lease, Future[None]]:
-        """Write a new run and own it, inside `claim`. The future raises `RunExists`."""
-        lease = Lease(state.run_id, self._own(), 1)
-        step = Step(lease, state, 0, messages=state.messages, events=events)
-        return lease, self._writer.submit(lambda connection: steps.create(connection, step))
+    def lease(self, run_id: str) -> Lease:
+        """The right to write a new run, inside `claim`; its first step makes it."""
+        return Lease(run_id, self._own(), 1)
 
     def acquire(self, run_id: str, among: Container[str]) -> Future[tuple[Lease, RunState]]:
         """Become the run's owner, inside `claim`; a dead owner is taken over.
@@ -200,7 +198,7 @@ class Store:
         return self._writer.submit(work)
 
     def commit(self, step: Step) -> Future[None]:
-        """Write one step. The future raises `LeaseLost` where the run has another owner."""
+        """Write one step. The future raises `RunExists` or `LeaseLost`."""
         return self._writer.submit(lambda connection: steps.write(connection, step))
 
     def abandon(self, lease: Lease) -> Future[None]:

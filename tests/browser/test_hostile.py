@@ -131,9 +131,10 @@ def hostile_run(store: Store, number: int, text: str) -> str:
         calls={call.call_id: call},
     )
     with store.claim(run_id):
-        lease, created = store.create(state, ())
-        created.result()
-        step = Step(lease, state, len(numbered), calls=(call,), events=numbered, release=True)
+        step = Step(
+            store.lease(run_id), state, 0, new=True,
+            messages=messages, calls=(call,), events=numbered, release=True,
+        )  # fmt: skip
         store.commit(step).result()
     return run_id
 
