@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from harness.errors import SettingsError
 from harness.guidance.check import CheckAnswer
+from harness.guidance.done import SayWhatWasDone
 from harness.guidance.evidence import AnswerFromEvidence
 from harness.guidance.look_first import LookFirst
 from harness.guidance.names_exist import NamesThatExist
@@ -23,6 +24,7 @@ def policies() -> dict[str, Policy]:
         NamesThatExist(),
         Repair(),
         ReadThenAnswer(),
+        SayWhatWasDone(),
         AnswerFromEvidence(),
         CheckAnswer(),
     )
