@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from harness.cancel import CancelToken
 from harness.events import Event
 from harness.experiments import results as kept
 from harness.experiments.carry import Endpoint, carry, results_file
@@ -26,7 +27,7 @@ from harness.experiments.report import report
 from harness.experiments.results import Result
 from harness.profiles import policies_of
 from harness.provider import Endpoint as Address
-from harness.provider import OfferedModel, endpoint_from_environment, find_model, offered_models
+from harness.provider import OfferedModel, find_model, offered_models
 from harness.provider.endpoint import normal_base_url
 from harness.runner import Runner
 from harness.state import RunState
@@ -36,8 +37,10 @@ from local import folders
 from uitweg.carry import open_store
 from uitweg.choose import choose_model
 from uitweg.comparison import contrast_tables
+from uitweg.config import read_config
 from uitweg.following import stored_events
 from uitweg.hosting import hosted, local_url, model_server, wait_until_ready
+from uitweg.stopping import stopped_by_signals
 from uitweg.text import safe
 
 _ALIVE_SECONDS = 5.0
@@ -62,13 +65,17 @@ def carry_experiment(
             p.name: stack.enter_context(_endpoint(p, plan, console)) for p in plan.provider
         }
         store = stack.enter_context(open_store())
-        results = asyncio.run(_carried(plan, endpoints, store, folder, console))
+        token = CancelToken()
+        results = asyncio.run(_carried(plan, endpoints, store, folder, console, token))
         compared = None if earlier is None else contrast(earlier, results)
         _write(plan, results, store, folder, command, compared)
     console.print(summary_table(results))
     for table in contrast_tables(compared) if compared else ():
         console.print()
         console.print(table)
+    if token.cancelled:
+        console.print("\nStopped. What is done is kept: the same command goes on.")
+        return 130
     console.print(f"\nThe report: {folder / 'report.html'}", soft_wrap=True, highlight=False)
     return 0
 
@@ -87,7 +94,7 @@ def _endpoint(provider: Provider, plan: Experiment, console: Console) -> Iterato
         with _scripted(provider, plan.folder, console) as base_url:
             yield _found(Address(base_url, named=True), provider, plan)
         return
-    address = endpoint_from_environment()
+    address = read_config().endpoint
     if provider.server != "default":
         base_url = normal_base_url(provider.server)
         address = Address(base_url, address.key_for(base_url), named=True)
@@ -159,7 +166,12 @@ def _answers(base_url: str) -> bool:
 
 
 async def _carried(
-    plan: Experiment, endpoints: dict[str, Endpoint], store: Store, folder: Path, console: Console
+    plan: Experiment,
+    endpoints: dict[str, Endpoint],
+    store: Store,
+    folder: Path,
+    console: Console,
+    token: CancelToken,
 ) -> list[Result]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TextColumn("{task.fields[left]}"), console=console) as progress:
@@ -172,15 +184,17 @@ async def _carried(
 
         # No standing rules: what may run is what the file says.
         async with Runner(store) as runner:
-            return await carry(
-                plan,
-                endpoints,
-                runner,
-                lambda run_id: stored_events(store, run_id),
-                DEFAULT_TOOLS,
-                folder,
-                show,
-            )
+            with stopped_by_signals(token):
+                return await carry(
+                    plan,
+                    endpoints,
+                    runner,
+                    lambda run_id: stored_events(store, run_id),
+                    DEFAULT_TOOLS,
+                    folder,
+                    show,
+                    token,
+                )
 
 
 def _line(result: Result) -> Text:

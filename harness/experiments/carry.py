@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from harness.cancel import CancelToken
 from harness.demo import copy_demo
 from harness.events import Event
 from harness.experiments.judge import judge
 from harness.experiments.plan import Cell, Experiment, Task
 from harness.experiments.results import Result, append, read, result_of
-from harness.state import ApprovalNeeded, Decision, Limits, Prices, RunState, Settings
+from harness.state import ApprovalNeeded, Decision, Limits, NoReply, Prices, RunState, Settings
 
 MAX_DECISIONS = 20
 """A run that asks for more approvals than this is left interrupted."""
@@ -34,9 +35,11 @@ class CarryError(Exception):
 class Carrier(Protocol):
     """What carries a run: `harness.runner.Runner`."""
 
-    async def start(self, task: str, settings: Settings) -> RunState: ...
+    async def start(
+        self, task: str, settings: Settings, *, cancel: CancelToken | None = None
+    ) -> RunState: ...
 
-    async def resume(self, run_id: str) -> RunState: ...
+    async def resume(self, run_id: str, *, cancel: CancelToken | None = None) -> RunState: ...
 
     async def decide(self, run_id: str, decision: Decision) -> object: ...
 
@@ -77,6 +80,7 @@ async def carry(
     tools: tuple[str, ...],
     folder: Path,
     on_progress: Callable[[Progress], None],
+    cancel: CancelToken,
 ) -> list[Result]:
     """Run every cell that has no result yet, one after the other, so that times are honest.
 
@@ -88,9 +92,10 @@ async def carry(
         tools: Names of the tools that every run may use.
         folder: Keeps the results and the folders that the runs worked on.
         on_progress: Called before the first run and after each.
+        cancel: Set it to stop: the run that goes on is cancelled, and counts as not done.
 
     Returns:
-        The result of every cell, in the order of the plan.
+        The results there are, in the order of the plan: all of them unless it was stopped.
 
     Raises:
         CarryError: when a provider no longer answers. What is done is kept.
@@ -102,30 +107,33 @@ async def carry(
     todo = [cell for cell in plan.cells() if cell.key not in done]
     spent: list[Result] = []
     on_progress(_progress(done, todo, spent))
-    while todo:
+    while todo and not cancel.cancelled:
         cell = todo[0]
         workspace = folder / "work" / cell.key
         _fresh_copy(plan, cell.task, workspace)
-        run = await _one(cell, endpoints[cell.provider.name], carrier, tools, workspace)
+        settings = _settings(cell, endpoints[cell.provider.name], tools, workspace)
+        run = await _one(cell, endpoints[cell.provider.name], carrier, settings, cancel)
+        if cancel.cancelled:
+            break
         result = _judged(cell, digests[cell.key], run, events_of, workspace)
         append(results_file(folder), result)
         done[cell.key] = result
         spent.append(result)
         todo.pop(0)
         on_progress(_progress(done, todo, spent))
-    return [done[cell.key] for cell in plan.cells()]
+    return [done[cell.key] for cell in plan.cells() if cell.key in done]
 
 
 async def _one(
-    cell: Cell, endpoint: Endpoint, carrier: Carrier, tools: tuple[str, ...], workspace: Path
+    cell: Cell, endpoint: Endpoint, carrier: Carrier, settings: Settings, cancel: CancelToken
 ) -> RunState:
-    run = await carrier.start(cell.task.task, _settings(cell, endpoint, tools, workspace))
+    run = await carrier.start(cell.task.task, settings, cancel=cancel)
     for _ in range(MAX_DECISIONS):
         if not isinstance(run.interruption, ApprovalNeeded):
             break
         await carrier.decide(run.run_id, _decision(cell.task, run.interruption))
-        run = await carrier.resume(run.run_id)
-    if run.status == "failed" and run.turns == 0 and not endpoint.answers():
+        run = await carrier.resume(run.run_id, cancel=cancel)
+    if isinstance(run.interruption, NoReply) and not endpoint.answers():
         raise CarryError(
             f"{cell.provider.name} at {endpoint.base_url} no longer answers: {run.reason} "
             "What is done is kept: start the server and give the same command again."
