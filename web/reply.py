@@ -7,6 +7,11 @@ from typing import Any
 from flask import Response, jsonify, redirect, request
 
 
+def count_in(text: str) -> int | None:
+    """A count as it stands in an address; `None` for what is none, or none that can be."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
 def wants_json() -> bool:
     """Whether the sender asked for JSON."""
     return request.accept_mimetypes.best_match(["text/html", "application/json"]) == (

@@ -13,6 +13,7 @@ from harness.state import Limits
 from web.carrier import Action
 from web.reply import done
 from web.services import services
+from web.text import whole as sendable
 
 views = Blueprint("act", __name__)
 
@@ -100,11 +101,20 @@ def action_of(name: str) -> Action:
 
 def _edited() -> dict[str, Any]:
     try:
-        value = json.loads(request.form.get("args", ""))
+        value = json.loads(request.form.get("args", ""), parse_constant=_no_number)
     except ValueError as error:
         raise SettingsError(f"This is not JSON: {error}. Nothing was decided.") from None
     except RecursionError:
         raise SettingsError("These arguments are nested too deep. Nothing was decided.") from None
     if not isinstance(value, dict):
         raise SettingsError("The arguments must be a JSON object. Nothing was decided.")
+    text = json.dumps(value, ensure_ascii=False)
+    if sendable(text) != text:
+        raise SettingsError(
+            "The arguments hold half a character (a lone surrogate). Nothing was decided."
+        )
     return value
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number in JSON")

@@ -15,9 +15,10 @@ from typing import Any, Protocol
 
 from flask import Blueprint, Response, current_app, jsonify, request, stream_with_context
 
+from harness.errors import HarnessError
 from web.feed import ListFeed, RunFeed, Update
 from web.hub import Hub, TooManyWatchers, Watcher
-from web.reply import said
+from web.reply import count_in, said
 from web.services import services
 from web.views.runs import filters_asked
 
@@ -68,12 +69,12 @@ def news() -> Any:
 
 def _after() -> int:
     """Up to where the page is complete. What is no number means from the start."""
-    said_last = request.headers.get("Last-Event-ID") or request.args.get("after", "0")
-    good = said_last.isascii() and said_last.isdigit() and len(said_last) < 16
-    return int(said_last) if good else 0
+    return count_in(request.headers.get("Last-Event-ID") or request.args.get("after", "0")) or 0
 
 
 def _stream(run_id: str | None, feed: Feed) -> Any:
+    if request.method == "HEAD":
+        return Response(mimetype="text/event-stream")
     hub = services().hub
     try:
         watcher = hub.join(run_id)
@@ -94,9 +95,13 @@ def _events(hub: Hub, watcher: Watcher, feed: Feed, gone: Callable[[], bool]) ->
     last = time.monotonic()
     while not watcher.closed and not gone():
         sent = False
-        for message in _messages(hub, feed):
-            yield message
-            sent = True
+        try:
+            for message in _messages(hub, feed):
+                yield message
+                sent = True
+        except HarnessError:
+            # The page comes back in a moment and is told then what is wrong.
+            return
         now = time.monotonic()
         if sent:
             last = now

@@ -9,11 +9,13 @@ from typing import Any
 from flask import Blueprint, Response, abort, render_template, request
 
 from harness.events import Event, Guidance, Retry, RunStopped, ToolResult, Turn
+from web.reply import count_in
 from web.services import services
 from web.text import visible
 
 views = Blueprint("run", __name__)
 
+MOST_SEQ = 10**15
 TRACE_PAGE = 500
 """Lines of the trace on one page."""
 
@@ -44,7 +46,7 @@ def transcript(run_id: str) -> Any:
 def trace(run_id: str) -> Any:
     """The trace's lines, a page at a time."""
     made = services()
-    after = max(request.args.get("after", 0, type=int), 0)
+    after = count_in(request.args.get("after", "0")) or 0
     lines = made.store.event_lines(run_id, after=after, limit=TRACE_PAGE)
     shown = [(number, _type_of(line), line) for number, line in enumerate(lines, after + 1)]
     return render_template(
@@ -86,7 +88,7 @@ def trace_file(run_id: str) -> Response:
 def event_text(run_id: str, seq: int) -> Any:
     """The whole text of one event: for the page a piece of HTML, else a page of its own."""
     made = services()
-    found = made.store.events(run_id, after=seq - 1, limit=1) if seq > 0 else []
+    found = made.store.events(run_id, after=seq - 1, limit=1) if 0 < seq < MOST_SEQ else []
     if not found or found[0].seq != seq:
         abort(404, "There is no such event in this run.")
     text = text_of(found[0])

@@ -16,6 +16,7 @@ from web.endpoints import ServerState
 from web.examples import EXAMPLES, READY_REASONS
 from web.faces import ENDING_WORDS
 from web.reading import Filters
+from web.reply import count_in
 from web.rules import rules_shown
 from web.services import services
 from web.text import whole as sendable
@@ -72,7 +73,7 @@ def filters_asked() -> Filters:
 def _page(form: Form, states: tuple[ServerState, ...], problem: str = "") -> str:
     made = services()
     filters = filters_asked()
-    before = request.args.get("before", type=int)
+    before = count_in(request.args.get("before", ""))
     rows, following = made.reader.rows(filters, before)
     waiting = made.reader.waiting()
     asked = {"q": filters.q, "ending": filters.ending, "model": filters.model}
