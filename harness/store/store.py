@@ -245,13 +245,8 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection inside one read transaction.
-
-        Waits for what this store still has to write, so that one reads here what
-        one has done here.
-        """
+        """A connection inside one read transaction."""
         self._usable()
-        self._writer.flush()
         with self._lock:
             connection = self._idle.pop() if self._idle else None
         with typed_errors(self.path):
