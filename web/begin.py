@@ -47,9 +47,17 @@ def of(
 
 def folder_named(config: PageConfig, text: str) -> Path:
     """The workspace of the form. Raises `SettingsError` for what is no folder."""
-    folder = Path(text.strip() or config.folder).expanduser().absolute()
-    if config.workspace is None and folder == config.folder.absolute():
-        copy_demo(folder)
-    if not folder.is_dir():
-        raise SettingsError(f"The workspace {folder} is no folder. Name one that exists.")
-    return folder
+    try:
+        folder = Path(text.strip() or config.folder).expanduser().absolute()
+        if config.workspace is None and folder == config.folder.absolute():
+            copy_demo(folder)
+        if folder.is_dir():
+            return folder
+    except (OSError, RuntimeError) as error:  # a name that is too long, or nobody's home
+        why = error.strerror if isinstance(error, OSError) else error
+        raise SettingsError(f"The workspace {_short(text)} cannot be used: {why}.") from None
+    raise SettingsError(f"The workspace {_short(str(folder))} is no folder. Name one that exists.")
+
+
+def _short(path: str) -> str:
+    return path if len(path) <= 200 else path[:200] + "…"

@@ -190,3 +190,12 @@ def test_h4_stop_while_an_approval_waits_and_a_late_approve(page: Any) -> None:
     assert "does not wait for a decision" in late.json["error"]
     assert (page.workspace / "access.log").exists()
     assert page.store.load(run_id) == state
+
+
+@pytest.mark.parametrize("workspace", ["x" * 20_000, "é" * 300, "~nobody-of-that-name/x", "\x00"])
+def test_a_workspace_that_cannot_be_is_refused_in_words(page: Any, workspace: str) -> None:
+    form = {"task": "Look.", "model": "scripted|plan", "workspace": workspace}
+    answer = page.post("/runs", form)
+    assert answer.status_code == 422
+    assert "The workspace " in answer.text
+    assert page.store.runs() == []
