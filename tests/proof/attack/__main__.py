@@ -29,6 +29,9 @@ SUITES = (
     "paths",
     "tools",
     "replies",
+    "requests",
+    "sockets",
+    "doors",
 )
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "build" / "proof"

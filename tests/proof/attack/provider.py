@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import subprocess
-import sys
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
 
+from attack.served import served
 from server.run import bind, run
 from server.scripted import ScriptedBackend
 from server.scripted.attempt import AttemptLayer
@@ -56,16 +55,9 @@ REFERENCE = Scenario(
 )
 
 
-@contextlib.contextmanager
-def provider() -> Iterator[str]:
+def provider(log: Path | None = None) -> AbstractContextManager[str]:
     """Serve it; the base URL."""
-    command = [sys.executable, "-m", "attack.provider"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().split()[-1]
-        finally:
-            process.terminate()
+    return served(["attack.provider"], log)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ TOOLS = ("list_files", "read_file", "pay")
 SILENT = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 HEADS = (
     b"", b"\x00" * 100, b"HTTP/1.1\r\n\r\n", b"HTTP/9.9 abc\r\n\r\n", b"HTTP/1.1 200 OK\r\n",
-    b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", 
+    b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
     b"HTTP/1.1 999 X\r\nContent-Length: 0\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nContent-Length: 5000000000\r\n\r\n{}",
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
