@@ -21,8 +21,6 @@ from server.backend import Backend
 
 Layer = Callable[[ASGIApp], ASGIApp]
 
-LLAMA_PORT = 8080
-SCRIPTED_PORT = 8081
 KEEP_ALIVE_S = 120
 """Seconds an unused connection stays open: longer than most tools run between two turns."""
 GRACE_S = 5

@@ -6,7 +6,7 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,12 @@ from rich.console import Console
 
 from harness.approval import read_rules
 from harness.cancel import CancelToken
+from harness.provider import Endpoint, HttpProvider
 from harness.runner import Runner
 from harness.state import RunState
 from harness.store import Store
+from harness.tool import Tool
+from harness.tools import bundled_tools
 from local import folders
 from uitweg.endings import closing, exit_code
 from uitweg.render import RunView, show_outcome
@@ -46,40 +49,52 @@ def rules_path() -> Path:
     return folders.config() / "rules.toml"
 
 
-def new_runner(store: Store) -> Runner:
-    """A runner with this user's standing rules."""
-    return Runner(store, rules=read_rules(rules_path()))
+def new_runner(store: Store, endpoint: Endpoint, own: Mapping[str, Tool]) -> Runner:
+    """A runner with this user's standing rules and tools, and the endpoint's key for it alone."""
+    return Runner(
+        store,
+        provider_factory=lambda settings: HttpProvider(
+            settings.base_url, endpoint.key_for(settings.base_url)
+        ),
+        tools=bundled_tools() | dict(own),
+        rules=read_rules(rules_path()),
+    )
 
 
 def carry(
-    store: Store, work: Callable[[Runner, dict[str, Any]], Awaitable[RunState]], *, as_json: bool
+    runner: Runner,
+    work: Callable[[Runner, dict[str, Any]], Awaitable[RunState]],
+    *,
+    as_json: bool,
+    flags: str = "",
 ) -> int:
     """Carry a run, show it, and return the exit code of its ending.
 
     Args:
-        store: Where it is kept.
+        runner: Carries it, and is closed with it.
         work: Starts or resumes it: gets the runner, and the keyword arguments
             `on_event`, `on_delta` and `cancel` to hand on.
         as_json: The closing object goes to standard output and all else to standard error.
+        flags: What a command that goes on with the run needs besides its id.
     """
     console = Console(stderr=as_json)
     token = CancelToken()
     with RunView(console) as view:
         options = {"on_event": view.on_event, "on_delta": view.on_delta, "cancel": token}
-        state = asyncio.run(_carried(store, work, options, token))
-    return tell(console, state, as_json=as_json)
+        state = asyncio.run(_carried(runner, work, options, token))
+    return tell(console, state, as_json=as_json, flags=flags)
 
 
-def tell(console: Console, state: RunState, *, as_json: bool) -> int:
+def tell(console: Console, state: RunState, *, as_json: bool, flags: str = "") -> int:
     """The outcome of a run that has ended, and its exit code."""
-    show_outcome(console, state)
+    show_outcome(console, state, flags)
     if as_json:
         sys.stdout.write(json.dumps(closing(state), ensure_ascii=False) + "\n")
     return exit_code(state)
 
 
 async def _carried(
-    store: Store,
+    runner: Runner,
     work: Callable[[Runner, dict[str, Any]], Awaitable[RunState]],
     options: dict[str, Any],
     token: CancelToken,
@@ -95,7 +110,7 @@ async def _carried(
     for number in SIGNALS:
         loop.add_signal_handler(number, stop, number)
     try:
-        async with new_runner(store) as runner:
+        async with runner:
             return await work(runner, options)
     finally:
         for each in SIGNALS:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from harness.demo import copy_demo
 from harness.errors import SettingsError
-from harness.prices import read_price
+from harness.prices import UNKNOWN, read_price
 from harness.profiles import policies_of
 from harness.provider import Endpoint, OfferedModel, find_model, offered_models
 from harness.state import Limits, Prices, Settings
@@ -24,6 +25,15 @@ def limits_from(**given: Any) -> dict[str, Any]:
 def read_cost(text: str | None) -> Decimal | None:
     """A limit on money as it was written: dollars. Raises `SettingsError`."""
     return None if text is None else read_price(text, "--max-cost")
+
+
+def read_prices(known: Prices, price_in: str | None, price_out: str | None) -> Prices:
+    """`known`, with the prices that were written on the command line. Raises `SettingsError`."""
+    changes = {
+        "input_per_million": price_in and read_price(price_in, "--price-in"),
+        "output_per_million": price_out and read_price(price_out, "--price-out"),
+    }
+    return known.model_copy(update={k: v for k, v in changes.items() if v is not None})
 
 
 def choose_model(endpoint: Endpoint, wanted: str | None) -> OfferedModel:
@@ -52,9 +62,20 @@ def new_settings(
     workspace: Path | None,
     limits: dict[str, Any],
     profile: str = "default",
-    prices: tuple[str | None, str | None] = (None, None),
+    prices: Prices = UNKNOWN,
+    own: Iterable[str] = (),
 ) -> Settings:
-    """The settings of a new run. Raises `SettingsError`."""
+    """The settings of a new run. Raises `SettingsError`.
+
+    Args:
+        endpoint: Where its model is.
+        model: What the endpoint says of it.
+        workspace: The folder; the demo's where there is none.
+        limits: Fields of `Limits`.
+        profile: How the harness helps the model.
+        prices: What holds instead of the endpoint's prices, as far as known.
+        own: Tools that the model gets besides the usual ones.
+    """
     # A demo's file that an earlier run deleted is put back.
     folder = workspace or copy_demo(folders.make(folders.data()) / "demo")
     # A scripted scenario answers to the plain loop; any other would leave its script.
@@ -64,18 +85,10 @@ def new_settings(
             base_url=endpoint.base_url,
             model=model.name,
             workspace=str(folder.expanduser().resolve()),
-            tools=model.tools or DEFAULT_TOOLS,
+            tools=(*(model.tools or DEFAULT_TOOLS), *own),
             limits=Limits(**limits),
-            prices=_prices(model.prices, *prices),
+            prices=model.prices.model_copy(update=prices.model_dump(exclude_none=True)),
             guidance=guidance,
         )
     except ValueError as error:
         raise SettingsError(f"These settings cannot be: {error}") from None
-
-
-def _prices(known: Prices, price_in: str | None, price_out: str | None) -> Prices:
-    changes = {
-        "input_per_million": price_in and read_price(price_in, "--price-in"),
-        "output_per_million": price_out and read_price(price_out, "--price-out"),
-    }
-    return known.model_copy(update={k: v for k, v in changes.items() if v is not None})

@@ -3,44 +3,85 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 
 from harness.errors import NothingToDecide
-from harness.provider import DEFAULT_BASE_URL, endpoint_from_environment
+from harness.provider import Endpoint
+from harness.runner import Runner
 from harness.state import ApprovalNeeded, Decision, InDoubt, RunState
 from harness.store import Store
+from harness.tool import Tool
+from harness.tools import bundled_tools
 from uitweg.carry import carry, find_run, new_runner, open_store, tell
-from uitweg.hosting import model_server
+from uitweg.config import Held, read_config
+from uitweg.hosting import local_url, model_server
+from uitweg.own import flags, own_tools
 
 
-def go_on(run_id: str, *, limits: Mapping[str, Any] | None = None, as_json: bool = False) -> int:
+def go_on(
+    run_id: str,
+    *,
+    limits: Mapping[str, Any] | None = None,
+    as_json: bool = False,
+    given: Sequence[str] = (),
+) -> int:
     """Resume a run and return the exit code of its ending.
 
     One that is completed already is told again, so that resuming twice is harmless.
+
+    Args:
+        run_id: The run, or the beginning of its id.
+        limits: New values for some of its limits.
+        as_json: See `carry`.
+        given: Places of the person's own tools, besides those of the settings.
     """
     with open_store() as store:
-        return _go_on(store, store.load(find_run(store, run_id)), limits or {}, as_json)
+        state = store.load(find_run(store, run_id))
+        if state.status == "completed":
+            console = Console(stderr=as_json)
+            console.print(f"Run {state.run_id} is completed already.", highlight=False)
+            return tell(console, state, as_json=as_json)
+        held = read_config()
+        with _tools_for(state, held, given) as own:
+            return _go_on(store, held, own, state, limits or {}, as_json, given)
 
 
-def _go_on(store: Store, state: RunState, limits: Mapping[str, Any], as_json: bool) -> int:
-    console = Console(stderr=as_json)
-    if state.status == "completed":
-        console.print(f"Run {state.run_id} is completed already.", highlight=False)
-        return tell(console, state, as_json=as_json)
-    endpoint = replace(
-        endpoint_from_environment(),
-        base_url=state.settings.base_url,
-        named=state.settings.base_url != DEFAULT_BASE_URL,
-    )
-    with model_server(endpoint, state.settings.model, console):
+@contextmanager
+def _tools_for(state: RunState, held: Held, given: Sequence[str]) -> Iterator[Mapping[str, Tool]]:
+    """The person's own tools, where the run has any besides the bundled ones.
+
+    A run keeps no place to load code from: what is in the store is data. So they come from the
+    settings and `--tools` each time.
+    """
+    if given or set(state.settings.tools) - bundled_tools().keys():
+        with own_tools(held.config, given) as own:
+            yield own
+    else:
+        yield {}
+
+
+def _go_on(
+    store: Store,
+    held: Held,
+    own: Mapping[str, Tool],
+    state: RunState,
+    limits: Mapping[str, Any],
+    as_json: bool,
+    given: Sequence[str],
+) -> int:
+    # The bundled server is started again where the run had it and nobody listens there now.
+    base_url = state.settings.base_url
+    endpoint = Endpoint(base_url, named=base_url != local_url(held.config.ports.model))
+    with model_server(endpoint, state.settings.model, Console(stderr=as_json)):
         return carry(
-            store,
+            new_runner(store, held.endpoint, own),
             lambda runner, options: runner.resume(state.run_id, limits=limits, **options),
             as_json=as_json,
+            flags=flags(given),
         )
 
 
@@ -51,6 +92,7 @@ def decide(
     args: dict[str, Any] | None = None,
     reason: str | None = None,
     as_json: bool = False,
+    given: Sequence[str] = (),
 ) -> int:
     """Record what the person said about the call that a run waits for, then go on with the run.
 
@@ -60,6 +102,7 @@ def decide(
         args: Edited arguments.
         reason: Why not; for `happened`, what came of it.
         as_json: See `carry`.
+        given: As for `go_on`.
 
     Returns the exit code of the run's next ending. Raises a `DecisionError`.
     """
@@ -78,8 +121,11 @@ def decide(
             args=args,
             reason=reason,
         )
-        asyncio.run(_decide(store, state.run_id, decision))
-        return _go_on(store, store.load(state.run_id), {}, as_json)
+        held = read_config()
+        with _tools_for(state, held, given) as own:
+            asyncio.run(_decide(new_runner(store, held.endpoint, own), state.run_id, decision))
+            state = store.load(state.run_id)
+            return _go_on(store, held, own, state, {}, as_json, given)
 
 
 def _meant(action: str, waiting: ApprovalNeeded | InDoubt) -> str:
@@ -98,6 +144,6 @@ def _meant(action: str, waiting: ApprovalNeeded | InDoubt) -> str:
     return "abandon" if action == "reject" else action
 
 
-async def _decide(store: Store, run_id: str, decision: Decision) -> None:
-    async with new_runner(store) as runner:
+async def _decide(runner: Runner, run_id: str, decision: Decision) -> None:
+    async with runner:
         await runner.decide(run_id, decision)

@@ -92,8 +92,8 @@ class RunView:
         return text if self._full else excerpt(text)
 
 
-def show_outcome(console: Console, state: RunState) -> None:
-    """The answer, how it was found, and what can be done now."""
+def show_outcome(console: Console, state: RunState, flags: str = "") -> None:
+    """The answer, how it was found, and what can be done now, with `flags` on each command."""
     if state.answer:
         console.print(Text(safe(state.answer)), soft_wrap=True, highlight=False)
     if state.answered_from_evidence:
@@ -104,4 +104,4 @@ def show_outcome(console: Console, state: RunState) -> None:
     steps = next_steps(state)
     width = max((len(purpose) for purpose, _ in steps), default=0)
     for purpose, command in steps:
-        console.print(f"  {purpose:<{width}}  {command}", soft_wrap=True, highlight=False)
+        console.print(f"  {purpose:<{width}}  {command}{flags}", soft_wrap=True, highlight=False)

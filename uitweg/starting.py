@@ -8,32 +8,33 @@ import subprocess
 import sys
 import threading
 import webbrowser
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 from rich.console import Console
 
-from harness.demo import copy_demo
+from harness.tool import Tool
 from local import folders
 from uitweg.carry import rules_path
+from uitweg.config import Held, Ports
 from uitweg.hosting import ServerFailed, health, hosted, local_url, wait_until_ready
 
 _LOOK_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """Where the three listen on loopback."""
-
-    page: int
-    model: int
-    scripted: int
-
-
-def start_all(ports: Ports, workspace: Path | None, model: str | None) -> int:
+def start_all(
+    held: Held, ports: Ports, workspace: Path | None, model: str | None, own: Mapping[str, Tool]
+) -> int:
     """Start what does not listen yet, say where, and stay until Ctrl-C or SIGTERM.
+
+    Args:
+        held: The person's settings.
+        ports: Where to listen.
+        workspace: The folder of a new task, instead of the one in the settings.
+        model: The model to host; `None` is the default.
+        own: Tools that runs of the page may use besides the bundled ones.
 
     Whatever was started has ended when this returns. Raises what keeps it from starting.
     """
@@ -51,14 +52,18 @@ def start_all(ports: Ports, workspace: Path | None, model: str | None) -> int:
         with ExitStack() as stack:
             servers = _servers(stack, ports, ensure(model, Lines()).name)
             data = folders.make(folders.data())
+            endpoint = held.endpoint
             page = web.serve(
                 web.PageConfig(
                     store=data / "runs.db",
-                    workspace=workspace or copy_demo(data / "demo"),
+                    workspace=workspace or held.config.workspace,
                     base_url=local_url(ports.model),
                     scripted_url=local_url(ports.scripted),
+                    named_url=endpoint.base_url if endpoint.named else None,
+                    api_key=endpoint.api_key,
                     port=ports.page,
                     rules=rules_path(),
+                    tools=own,
                 ),
                 on_url=lambda url: typer.echo(f"For another browser: {url}"),
             )

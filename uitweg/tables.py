@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -34,6 +34,14 @@ def runs_table(runs: Iterable[RunSummary]) -> Table:
             Text(_short(safe(" ".join(run.task.split())))),
         )
     return table
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows of texts as lines with columns, never broken and never cut; the last is left ragged."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        yield "  ".join([*cells, row[-1]]).rstrip()
 
 
 def _short(text: str) -> str:

@@ -18,11 +18,12 @@ def cancel(
 
     Example: uitweg cancel 3f2a91c04b7d
     """
-    from uitweg.carry import find_run, new_runner, open_store
+    from harness.runner import Runner
+    from uitweg.carry import find_run, open_store
 
     with open_store() as store:
         found = find_run(store, run_id)
-        asked = new_runner(store).cancel(found, reason) == "asked"
+        asked = Runner(store).cancel(found, reason) == "asked"
         until = time.monotonic() + WAIT_SECONDS
         while asked and store.load(found).status == "running" and time.monotonic() < until:
             time.sleep(0.02)

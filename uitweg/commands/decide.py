@@ -8,6 +8,10 @@ from typing import Annotated, Any
 import typer
 
 RunId = Annotated[str, typer.Argument(help="The run, or the beginning of its id.")]
+Tools = Annotated[
+    list[str] | None,
+    typer.Option(help="A Python file or module with tools of yours; may be repeated."),
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one closing object; the trace goes to stderr.")
 ]
@@ -24,6 +28,7 @@ def approve(
     again: Annotated[
         bool, typer.Option("--again", help="For a call in doubt: run it once more.")
     ] = False,
+    tools: Tools = None,
     json: AsJson = False,
 ) -> int:
     """Let the call run that a run waits for, and go on with the run.
@@ -36,12 +41,13 @@ def approve(
         raise typer.BadParameter("Give only one of --args, --happened and --again.")
     edited = None if args is None else _object(args)
     action = "happened" if happened else "run_again" if again else "edit" if args else "approve"
-    return decide(run_id, action, args=edited, as_json=json)
+    return decide(run_id, action, args=edited, as_json=json, given=tools or ())
 
 
 def reject(
     run_id: RunId,
     reason: Annotated[str, typer.Option(help="Why not: the model is told.", metavar="TEXT")],
+    tools: Tools = None,
     json: AsJson = False,
 ) -> int:
     """Refuse the call that a run waits for, and go on with the run.
@@ -50,7 +56,7 @@ def reject(
     """
     from uitweg.going_on import decide
 
-    return decide(run_id, "reject", reason=reason, as_json=json)
+    return decide(run_id, "reject", reason=reason, as_json=json, given=tools or ())
 
 
 def _object(text: str) -> dict[str, Any]:

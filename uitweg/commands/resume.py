@@ -18,6 +18,10 @@ def resume(
     max_repeats: Annotated[
         int | None, typer.Option(min=2, help="The new limit on repeats of one call.")
     ] = None,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(help="A Python file or module with tools of yours; may be repeated."),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one closing object; the trace goes to stderr.")
     ] = False,
@@ -38,4 +42,4 @@ def resume(
         max_seconds=max_seconds,
         max_repeats=max_repeats,
     )
-    return go_on(run_id, limits=limits, as_json=json)
+    return go_on(run_id, limits=limits, as_json=json, given=tools or ())

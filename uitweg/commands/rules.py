@@ -19,10 +19,13 @@ def rules() -> int:
     from harness.approval import read_rules
     from harness.tools import bundled_tools
     from uitweg.carry import rules_path
+    from uitweg.config import read_config
+    from uitweg.own import own_tools
     from uitweg.text import safe
 
     path = rules_path()
-    shown = read_rules(path).shown(bundled_tools().values())
+    with own_tools(read_config().config) as own:
+        shown = read_rules(path).shown([*bundled_tools().values(), *own.values()])
     typer.echo(f"{path}: {len(shown)} rules." if shown else f"No rules. They belong into {path}:")
     if not shown:
         typer.echo(EXAMPLE)

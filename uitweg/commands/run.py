@@ -18,8 +18,13 @@ def run(
         bool, typer.Option("--plain", help="The plain loop: the same as --profile none.")
     ] = False,
     profile: Annotated[
-        str, typer.Option(help="How the harness helps the model: default, none, evidence, small.")
-    ] = "default",
+        str | None,
+        typer.Option(help="How the harness helps the model: default, none, evidence, small."),
+    ] = None,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(help="A Python file or module with tools of yours; may be repeated."),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one closing object; the trace goes to stderr.")
     ] = False,
@@ -47,7 +52,7 @@ def run(
     Example: uitweg run "Read notes.txt and tell me what it says."
 
     The model is the one at LLM_BASE_URL; where that is not set, the bundled server is used, and
-    started when it does not listen yet.
+    started when it does not listen yet. What no option says is as `uitweg config` shows it.
 
     Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 turn limit, 4 budget, 5 waits for a person,
     6 another stop condition, 130 cancelled.
@@ -70,4 +75,5 @@ def run(
         as_json=json,
         limits=limits,
         prices=(price_in, price_out),
+        tools=tools or (),
     )

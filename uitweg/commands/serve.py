@@ -36,7 +36,8 @@ def serve(
     ] = None,
 ) -> None:
     """Host a model on this machine, or scripted ones, until Ctrl-C."""
-    from server.run import LLAMA_PORT, SCRIPTED_PORT, bind, is_loopback, run
+    from server.run import bind, is_loopback, run
+    from uitweg.config import read_config
 
     if not scripted and (files or settings):
         raise typer.BadParameter("Recordings and --settings need --scripted.")
@@ -45,7 +46,9 @@ def serve(
     token = None if is_loopback(host) else os.environ.get("LLM_API_KEY") or None
     if token is None and not is_loopback(host):
         raise typer.BadParameter(OPEN_TO_OTHERS.format(host=host))
-    bound = bind(host, port if port is not None else SCRIPTED_PORT if scripted else LLAMA_PORT)
+    ports = read_config().config.ports
+    usual = ports.scripted if scripted else ports.model
+    bound = bind(host, usual if port is None else port)
     with bound:
         if token is not None:
             typer.echo(f"Other machines can reach {host}: every request needs the token.", err=True)

@@ -16,9 +16,13 @@ def start(
     model: Annotated[
         str | None, typer.Option(help="Which model: a name from `uitweg models list`.")
     ] = None,
-    port: Annotated[int, typer.Option(help="Of the page.")] = 8000,
-    model_port: Annotated[int, typer.Option(help="Of the model server.")] = 8080,
-    scripted_port: Annotated[int, typer.Option(help="Of the scripted models.")] = 8081,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(help="A Python file or module with tools of yours; may be repeated."),
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="Of the page: 8000.")] = None,
+    model_port: Annotated[int | None, typer.Option(help="Of the model server: 8080.")] = None,
+    scripted_port: Annotated[int | None, typer.Option(help="Of the scripted models: 8081.")] = None,
 ) -> int:
     """Host the model and open the page, until Ctrl-C. With --task, do that one task and exit.
 
@@ -27,13 +31,18 @@ def start(
     With --task the exit code is that of `uitweg run`.
     """
     from harness.provider import Endpoint
-    from uitweg.starting import Ports, start_all
+    from uitweg.config import read_config
+    from uitweg.hosting import local_url
+    from uitweg.own import own_tools
+    from uitweg.starting import start_all
     from uitweg.task import carry_task
 
+    held = read_config()
+    given = {"page": port, "model": model_port, "scripted": scripted_port}
+    ports = held.config.ports.model_copy(update={k: v for k, v in given.items() if v is not None})
     if task is None:
-        return start_all(
-            Ports(page=port, model=model_port, scripted=scripted_port), workspace, model
-        )
-    # The model of this machine, whatever endpoint the environment names.
-    endpoint = Endpoint(f"http://127.0.0.1:{model_port}/v1")
-    return carry_task(task, endpoint=endpoint, workspace=workspace, model=model)
+        with own_tools(held.config, tools or ()) as own:
+            return start_all(held, ports, workspace, model, own)
+    # The model of this machine, whatever endpoint the settings name.
+    endpoint = Endpoint(local_url(ports.model))
+    return carry_task(task, endpoint=endpoint, workspace=workspace, model=model, tools=tools or ())
