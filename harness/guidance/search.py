@@ -25,7 +25,7 @@ COMMON = frozenset(_COMMON.split())
 """Words that say nothing about what a question is about."""
 
 _SUBJECT = re.compile(
-    r"\b(?:the|an?|of|for|about|by|from)\s+(?:[\w-]+(?:est|most)\s+)?([^\W_][\w.:/@-]*)",
+    r"\b(?:the|an?|of|for|about|by|from)\s+(?!(?:the|an?)\b)(?:[\w-]+(?:est|most)\s+)?([^\W_][\w.:/@-]*)",
     re.IGNORECASE,
 )
 

@@ -29,7 +29,7 @@ def ended(answer: str, task: str = "?", status: Status = "completed", read: str 
     ("rule", "answer", "right"),
     [
         (Judge(contains=("errors.log",)), "It is Errors.log.", True),
-        (Judge(contains=("errors.log",), excludes=("access.log",)), "errors.log, access.log", 0),
+        (Judge(contains=("errors.log",), excludes=("access.log",)), "errors.log access.log", False),
         (Judge(regex=r"12(th)? May"), "on 12th may", True),
         (Judge(number=3), "There are three files.", True),
         (Judge(number=3), "There are 3 files, and 2 of them are logs.", True),
