@@ -19,7 +19,7 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
-from steps import SetupError, Step, run, say, succeeds
+from steps import SetupError, Step, alone, run, say, succeeds
 
 NAME, VERSION = "llama-cpp-python", "0.3.36"
 SOURCE_SHA256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e"
@@ -79,8 +79,9 @@ def wheel(python: Path, cache: Path) -> Path:
 def built(python: Path, cache: Path) -> Path:
     """A wheel that is built here for this CPU, now or before."""
     folder, config = plan(cache)
-    kept = sorted(folder.glob("*.whl"))
-    return kept[0] if kept else build(python, folder, config, cache / "logs")
+    with alone(folder / "lock", "Another set-up is building llama.cpp. Waiting for it."):
+        kept = sorted(folder.glob("*.whl"))
+        return kept[0] if kept else build(python, folder, config, cache / "logs")
 
 
 def plan(cache: Path) -> tuple[Path, str]:
@@ -135,7 +136,6 @@ def key(compiler: str, macros: str, config: str) -> str:
 
 def build(python: Path, folder: Path, config: str, logs: Path) -> Path:
     """Compile it, and keep the wheel in `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
     include = folder / "llama.cmake"
     include.write_text(config, encoding="utf-8")
     settings = [f"cmake.define.{name}=OFF" for name in OFF]
@@ -215,7 +215,7 @@ def _take(address: str, digest: str, target: Path) -> Path | None:
     """Download a wheel; None if that fails, since there is another way."""
     step = Step(f"Fetching {target.name}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_suffix(".part")
+    part = target.with_suffix(f".{os.getpid()}.part")
     found = hashlib.sha256()
     try:
         with (

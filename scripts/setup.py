@@ -10,7 +10,6 @@ is what installs the rest.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -19,12 +18,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import engine
-from steps import SetupError, Step, run, say, succeeds
+from steps import SetupError, Step, alone, run, say, succeeds
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
@@ -44,7 +41,7 @@ def main() -> int:
         say(__doc__ or "")
         return 2
     try:
-        with alone():
+        with alone(lock_file(), "Another set-up is at work in this folder. Waiting for it."):
             packages(tests=bool(wanted))
             if "--test" in wanted:
                 fetch_models()
@@ -69,19 +66,10 @@ def cache() -> Path:
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "uitweg"
 
 
-@contextmanager
-def alone() -> Iterator[None]:
-    """Keep a second set-up waiting while this one is at work in the same folder."""
+def lock_file() -> Path:
+    """Held while a set-up is at work in this folder."""
     name = hashlib.sha256(str(ROOT).encode()).hexdigest()[:16]
-    path = cache() / "locks" / f"setup-{name}"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("Another set-up is at work in this folder. Waiting for it.")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    return cache() / "locks" / f"setup-{name}"
 
 
 def packages(*, tests: bool) -> None:

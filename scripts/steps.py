@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 LOG_SECONDS = 10.0
@@ -76,6 +78,19 @@ def duration(seconds: float) -> str:
     """A time for people: `9 s`, `2 min 16 s`."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+@contextmanager
+def alone(path: Path, why_waiting: str) -> Iterator[None]:
+    """Hold the lock of a file; say so when that means waiting for another process."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(why_waiting)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def run(

@@ -138,8 +138,11 @@ def test_no_venv_module_says_which_package_brings_it(setup, monkeypatch):
 
 
 def test_two_set_ups_wait_for_one_another(setup, tmp_path):
-    code = "import setup\nwith setup.alone(): print('mine', flush=True)"
-    with setup.alone():
+    code = (
+        "import steps, setup\n"
+        "with steps.alone(setup.lock_file(), 'Waiting for it.'): print('mine', flush=True)"
+    )
+    with setup.alone(setup.lock_file(), "Waiting for nobody."):
         other = subprocess.Popen(
             [sys.executable, "-c", code],
             env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},
