@@ -13,9 +13,11 @@ from typing import Any
 
 from local import cpus, folders
 from server.backend import Finish, Piece
+from server.engine.calls import BegunArguments, CallGrammars
 from server.engine.engine import Engine, EngineSettings, NotReady, QueueFull
 from server.engine.figures import prometheus, resident_bytes
 from server.engine.job import Ending, Job
+from server.engine.native import NativeError
 from server.engine.picker import GrammarError, Sampling
 from server.engine.prompt import Ids, Prompts
 from server.errors import (
@@ -113,12 +115,12 @@ class LlamaBackend:
         loop = asyncio.get_running_loop()
         pieces: asyncio.Queue[list[Piece] | Exception] = asyncio.Queue()
         sink = _Sink(request, loop, pieces)
-        job = await asyncio.to_thread(self._job, request, sink)
         try:
+            job = await asyncio.to_thread(self._job, request, sink)
             self.engine.submit(job)
         except QueueFull as full:
             raise Busy(f"{full}; try again later.", retry_after_s=_wait_s(full.waiting)) from None
-        except NotReady:
+        except (NotReady, NativeError):
             raise _unavailable(self.engine) from None
         try:
             while True:
@@ -138,7 +140,6 @@ class LlamaBackend:
 
     @cached_property
     def _prompts(self) -> Prompts:
-        assert self.engine.model is not None
         return Prompts(self.engine.model)
 
     def _job(self, request: ChatRequest, sink: _Sink) -> Job:
@@ -184,7 +185,9 @@ class _Sink:
         loop: asyncio.AbstractEventLoop,
         pieces: asyncio.Queue[list[Piece] | Exception],
     ) -> None:
-        names = [tool.name for tool in request.callable_tools]
+        tools = request.callable_tools
+        names = [tool.name for tool in tools]
+        self._grammars = CallGrammars(tools)
         one_call = request.tool_choice.mode == "required" or request.parallel_tool_calls is False
         self._reader = CallReader(names, most=1 if one_call else None)
         self._loop = loop
@@ -194,6 +197,15 @@ class _Sink:
         """Read on; a reply that has all its calls is over."""
         self._hand_over(list(self._reader.feed(text)))
         return self._reader.full
+
+    def begun(self) -> BegunArguments | None:
+        """If a call's arguments begin just here: what they must follow."""
+        call = self._reader.begun
+        return None if call is None else self._grammars.for_call(call)
+
+    def in_call(self) -> bool:
+        """Whether a call is being written."""
+        return self._reader.begun is not None
 
     def end(self, ending: Ending) -> None:
         """What was held back, and the finish."""

@@ -52,7 +52,7 @@ class Rows:
 
     sequence: int
     at: int
-    tokens: Sequence[int]
+    tokens: Sequence[int] | npt.NDArray[np.int32]
     outputs: int
     """Of how many of the last tokens the logits are wanted."""
 
@@ -148,7 +148,8 @@ class Context:
         address = ctypes.cast(pointer, ctypes.c_void_p).value
         if address is None:
             raise NativeError(f"no logits for row {row}")
-        return np.frombuffer(self._row_type.from_address(address), np.float32)
+        row: Any = self._row_type.from_address(address)
+        return np.frombuffer(row, np.float32)
 
     def copy(self, source: int, target: int, begin: int, end: int) -> None:
         """Let `target` hold the cells of `source` from position `begin` to before `end` too."""

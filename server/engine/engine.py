@@ -57,6 +57,20 @@ class EngineSettings:
     """Live and parked ones."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """What belongs to the engine's thread."""
+
+    model: Model
+    context: Context
+    sequences: Sequences
+    scheduler: Scheduler
+
+    def close(self) -> None:
+        self.context.close()
+        self.model.close()
+
+
 class Engine:
     """Takes jobs from any thread; `start` makes its own."""
 
@@ -64,7 +78,6 @@ class Engine:
         """Nothing is loaded before `start`."""
         self.settings = settings
         self.figures = Figures()
-        self.model: Model | None = None
         self.context_tokens = 0
         self.progress = 0.0
         self.problem: str | None = None
@@ -73,8 +86,7 @@ class Engine:
         self._wake = threading.Condition()
         self._closing = False
         self._ready = threading.Event()
-        self._scheduler: Scheduler | None = None
-        self._sequences: Sequences | None = None
+        self._loaded: _Loaded | None = None
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     @property
@@ -85,22 +97,33 @@ class Engine:
     @property
     def live(self) -> int:
         """Replies in the making."""
-        return self._scheduler.live if self._scheduler else 0
+        return self._loaded.scheduler.live if self._loaded else 0
 
     @property
     def waiting(self) -> int:
         """Jobs that nobody has begun."""
-        return len(self._inbox) + (self._scheduler.waiting if self._scheduler else 0)
+        return len(self._inbox) + (self._loaded.scheduler.waiting if self._loaded else 0)
 
     @property
     def cells_used(self) -> int:
         """Tokens in the KV cache."""
-        return self._sequences.used if self._sequences else 0
+        return self._loaded.sequences.used if self._loaded else 0
 
     @property
     def parked(self) -> int:
         """Sequences kept for a next turn."""
-        return self._sequences.count - self.live if self._sequences else 0
+        return self._loaded.sequences.count - self.live if self._loaded else 0
+
+    @property
+    def model(self) -> Model:
+        """The model, once it is loaded.
+
+        Raises:
+            NotReady: before that.
+        """
+        if self._loaded is None or self._status != "ok":
+            raise NotReady(self.problem or f"the model is {self._status}")
+        return self._loaded.model
 
     def start(self) -> None:
         """Begin to load; returns at once."""
@@ -136,8 +159,8 @@ class Engine:
     def cancel(self, job: Job) -> None:
         """Nobody waits for this job any more; safe at any time, from any thread."""
         job.cancelled.set()
-        if self._scheduler is not None:
-            self._scheduler.abort_if_alone(job)
+        if self._loaded is not None:
+            self._loaded.scheduler.abort_if_alone(job)
         with self._wake:
             self._wake.notify()
 
@@ -146,18 +169,17 @@ class Engine:
         with self._wake:
             self._closing = True
             self._wake.notify()
-        if self._scheduler is not None:
-            self._scheduler.abort_all()
+        if self._loaded is not None:
+            self._loaded.scheduler.abort_all()
         if self._thread.ident is not None:
             self._thread.join()
 
     def _run(self) -> None:
-        context = None
         try:
-            context = self._load()
+            self._loaded = loaded = self._load()
             self._status = "ok"
             self._ready.set()
-            self._serve()
+            self._serve(loaded)
         except NativeError as error:
             self._give_up(str(error))
         except Exception as error:
@@ -168,10 +190,8 @@ class Engine:
                 self._status = "closed"
             self._end_jobs()
             self._ready.set()
-            if context is not None:
-                context.close()
-            if self.model is not None:
-                self.model.close()
+            if self._loaded is not None:
+                self._loaded.close()
 
     def _give_up(self, problem: str) -> None:
         if not self._closing:
@@ -186,31 +206,35 @@ class Engine:
             jobs, self._inbox = self._inbox, []
         for job in jobs:
             job.sink.fail(error)
-        if self._scheduler is not None:
-            self._scheduler.fail_all(error)
+        if self._loaded is not None:
+            self._loaded.scheduler.fail_all(error)
 
-    def _load(self) -> Context:
+    def _load(self) -> _Loaded:
         library = native()
         settings = self.settings
-        model = self.model = Model(library, settings.path, self._on_progress)
-        tokens = min(settings.context, model.trained_context)
-        made_with = ContextSettings(tokens, settings.sequences, settings.threads)
-        context = Context(library, model, made_with)
-        self.context_tokens = tokens
-        self._sequences = Sequences(context, tokens, settings.sequences)
-        self._scheduler = Scheduler(
+        model = Model(library, settings.path, self._on_progress)
+        try:
+            tokens = min(settings.context, model.trained_context)
+            made_with = ContextSettings(tokens, settings.sequences, settings.threads)
+            context = Context(library, model, made_with)
+        except NativeError:
+            model.close()
+            raise
+        sequences = Sequences(context, tokens, settings.sequences)
+        scheduler = Scheduler(
             context,
-            self._sequences,
+            sequences,
             KeptStates(settings.kept_folder, self._fits(library)),
             self.figures,
-            lambda job: Reply(library, model, job, self.figures),
+            lambda job, sequence: Reply(library, model, job, sequence, self.figures),
             settings.most_live,
         )
         # The first step of all is slow: memory is touched, threads start. Better now.
         context.decode([Rows(0, 0, [0], 1)])
         context.clear()
+        self.context_tokens = tokens
         self.progress = 1.0
-        return context
+        return _Loaded(model, context, sequences, scheduler)
 
     def _fits(self, library: Native) -> dict[str, str]:
         return {"model": self.settings.digest, "build": library.build, "cache": "f16 q8_0"}
@@ -219,10 +243,8 @@ class Engine:
         self.progress = done
         return not self._closing
 
-    def _serve(self) -> None:
-        scheduler, sequences = self._scheduler, self._sequences
-        assert scheduler is not None
-        assert sequences is not None
+    def _serve(self, loaded: _Loaded) -> None:
+        scheduler, sequences = loaded.scheduler, loaded.sequences
         while True:
             with self._wake:
                 if not self._inbox and scheduler.idle:

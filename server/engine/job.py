@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from server.engine.calls import BegunArguments
 from server.engine.picker import Sampling
 
 Reason = Literal["stop", "length"]
@@ -36,6 +37,14 @@ class Sink(Protocol):
 
     def text(self, text: str) -> bool:
         """Some more text; True when that is enough and the reply ends here."""
+        ...
+
+    def begun(self) -> BegunArguments | None:
+        """If a tool call's arguments begin just here: what they must follow."""
+        ...
+
+    def in_call(self) -> bool:
+        """Whether the text so far ends inside a tool call."""
         ...
 
     def end(self, ending: Ending) -> None:

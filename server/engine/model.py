@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ class Model:
         lib = native.lib
         self._lib = lib
         self._free: Callable[[], None] | None = None
+        # Tokenising happens in other threads, which must not find the model gone half way.
+        self._in_use = threading.Lock()
         params = lib.llama_model_default_params()
         try:
             params.use_extra_bufts = _may_repack(path)
@@ -79,10 +82,13 @@ class Model:
         begin = begin and self._adds_bos and not (self.bos and text.startswith(self.bos))
         room = len(data) + 8
         out = (self._lib.llama_token * room)()
-        count = self._lib.llama_tokenize(self.vocab, data, len(data), out, room, begin, special)
+        with self._in_use:
+            if self._free is None:
+                raise NativeError("the model is closed")
+            count = self._lib.llama_tokenize(self.vocab, data, len(data), out, room, begin, special)
         if count < 0:
             raise NativeError(f"the text of {len(data)} bytes could not be tokenised")
-        return out[:count]
+        return list(out[:count])
 
     def piece(self, token: int) -> bytes:
         """The bytes that a token stands for; none for control tokens."""
@@ -99,9 +105,10 @@ class Model:
 
     def close(self) -> None:
         """Free it. Safe to call twice."""
-        if self._free is not None:
-            self._free()
-            self._free = None
+        with self._in_use:
+            if self._free is not None:
+                self._free()
+                self._free = None
 
     def _special_text(self, token: int) -> str:
         return "" if token < 0 else self._bytes_of(token, special=True).decode(errors="replace")

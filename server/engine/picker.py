@@ -108,6 +108,7 @@ class Grammar:
             GrammarError: where the library refuses it.
         """
         self._lib = native.lib
+        self._model = model
         native.forget_errors()
         self._sampler = self._lib.llama_sampler_init_grammar(model.vocab, text.encode(), b"root")
         if not self._sampler:
@@ -123,22 +124,26 @@ class Grammar:
         """This token came; it must be one that `allows` allows."""
         self._lib.llama_sampler_accept(self._sampler, token)
 
-    def pick(self, logits: Logits, picker: Picker) -> int:
-        """The picker's choice where it is allowed, else its choice among what is.
+    def begins_with(self, text: str) -> bool:
+        """Take in text that is there already; False if the grammar does not allow it."""
+        for token in self._model.tokenize(text, special=False) if text else ():
+            if not self.allows(token):
+                return False
+            self.accept(token)
+        return True
 
-        The whole vocabulary costs as much as the model itself, so it is looked at only when
-        the first choice is refused and, for a greedy picker, all of the likeliest are too.
+    def pick(self, logits: Logits, picker: Picker) -> int:
+        """The picker's choice among what is allowed, once its own choice was refused.
+
+        The whole vocabulary costs as much as the model itself, so a greedy picker is given the
+        likeliest tokens first, of which one is nearly always allowed.
         """
-        token = picker.pick(logits)
-        if self.allows(token):
-            return token
-        if picker.greedy:
-            likely = np.argpartition(logits, -FEW)[-FEW:] if len(logits) > FEW else None
-            if likely is not None:
-                few = np.zeros(FEW, _CANDIDATE)
-                few["id"], few["logit"] = np.sort(likely), logits[np.sort(likely)]
-                if np.isfinite(self._filtered(few)["logit"]).any():
-                    return picker.among(few)
+        if picker.greedy and len(logits) > FEW:
+            likely = np.sort(np.argpartition(logits, -FEW)[-FEW:])
+            few = np.zeros(FEW, _CANDIDATE)
+            few["id"], few["logit"] = likely, logits[likely]
+            if np.isfinite(self._filtered(few)["logit"]).any():
+                return picker.among(few)
         return picker.among(self._filtered(candidates_of(logits)))
 
     def close(self) -> None:

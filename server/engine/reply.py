@@ -9,7 +9,7 @@ from server.engine.figures import Figures
 from server.engine.job import Ending, Job, Reason
 from server.engine.model import Model
 from server.engine.native import Native
-from server.engine.picker import Grammar, Greedy, Picker, Sampled
+from server.engine.picker import Grammar, GrammarError, Greedy, Picker, Sampled
 from server.engine.sequences import Sequence
 from server.engine.words import Words
 
@@ -17,42 +17,43 @@ from server.engine.words import Words
 class Reply:
     """Owned by the engine's thread."""
 
-    def __init__(self, native: Native, model: Model, job: Job, figures: Figures) -> None:
+    def __init__(
+        self, native: Native, model: Model, job: Job, sequence: Sequence, figures: Figures
+    ) -> None:
         """Make what choosing its tokens takes.
 
         Raises:
             GrammarError: where the job's grammar cannot be used.
         """
         self.job = job
-        self.sequence: Sequence | None = None
+        self.sequence = sequence
         self.cached = 0
         self.next: int | None = None
         """The token that comes next, chosen but not computed yet; None while prefilling."""
         self.done: Reason | None = None
+        self._native = native
         self._model = model
         self._figures = figures
         self._words = Words(job.stops)
         self._made = 0
-        self._grammar = Grammar(native, model, job.grammar) if job.grammar else None
+        self._grammar: Grammar | None = None
+        self._lazy = False
+        """Whether a call's arguments are being written that no grammar was asked for."""
+        if job.grammar is not None:
+            self._grammar = Grammar(native, model, job.grammar)
         self._picker: Picker = Sampled(native, job.sampling) if job.sampling else Greedy()
         self._begun_at = time.monotonic()
         self._first_at: float | None = None
 
     @property
-    def held(self) -> Sequence:
-        """Its sequence, which it has from its admission on."""
-        assert self.sequence is not None
-        return self.sequence
-
-    @property
     def missing(self) -> int:
         """Prompt tokens that are still to be computed."""
-        return max(0, len(self.job.prompt) - self.held.length)
+        return max(0, len(self.job.prompt) - self.sequence.length)
 
     @property
     def outstanding(self) -> int:
         """Cells that it may still take."""
-        return max(0, self.job.need - self.held.length)
+        return max(0, self.job.need - self.sequence.length)
 
     def take(self, logits: Logits) -> None:
         """Choose the next token, and give out what text is certain now."""
@@ -71,17 +72,18 @@ class Reply:
             self.done = "stop"
         elif self._made >= self.job.limit:
             self.done = "length"
+        elif text and self.job.grammar is None:
+            self._follow_calls(text)
 
-    def finish(self) -> None:
+    def finish(self, reason: Reason) -> None:
         """Give out the rest, and the ending."""
-        assert self.done is not None
         if rest := self._words.finish():
             self.job.sink.text(rest)
         now = time.monotonic()
         first = self._first_at or now
         self.job.sink.end(
             Ending(
-                reason=self.done,
+                reason=reason,
                 prompt_tokens=len(self.job.prompt),
                 cached_tokens=self.cached,
                 completion_tokens=self._made,
@@ -94,13 +96,40 @@ class Reply:
     def close(self) -> None:
         """Free what choosing its tokens took."""
         self._picker.close()
-        if self._grammar:
-            self._grammar.close()
-            self._grammar = None
+        self._drop_grammar()
 
     def _choose(self, logits: Logits) -> int:
+        token = self._picker.pick(logits)
         if self._grammar is None:
-            return self._picker.pick(logits)
-        token = self._grammar.pick(logits, self._picker)
+            return token
+        if not self._grammar.allows(token):
+            self._figures.grammar_refusals += 1
+            token = self._grammar.pick(logits, self._picker)
         self._grammar.accept(token)
         return token
+
+    def _follow_calls(self, text: str) -> None:
+        """Put a grammar on where a call's arguments begin, and take it off where the call ends."""
+        if self._lazy:
+            if not self.job.sink.in_call():
+                self._drop_grammar()
+            return
+        begun = self.job.sink.begun()
+        if begun is None:
+            return
+        self._lazy = True
+        if len(begun.covered) > len(text):
+            return
+        try:
+            grammar = Grammar(self._native, self._model, begun.grammar)
+        except GrammarError:
+            return
+        if grammar.begins_with(begun.covered):
+            self._grammar = grammar
+        else:
+            grammar.close()
+
+    def _drop_grammar(self) -> None:
+        if self._grammar is not None:
+            self._grammar.close()
+        self._grammar, self._lazy = None, False

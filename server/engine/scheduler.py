@@ -19,7 +19,7 @@ from server.engine.job import Job
 from server.engine.kept import KeptStates
 from server.engine.native import NativeError
 from server.engine.reply import Reply
-from server.engine.sequences import Sequences, shared_length
+from server.engine.sequences import Sequence, Sequences, shared_length
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Scheduler:
         sequences: Sequences,
         kept: KeptStates,
         figures: Figures,
-        begin: Callable[[Job], Reply],
+        begin: Callable[[Job, Sequence], Reply],
         most_live: int,
     ) -> None:
         """`begin` makes a reply of a job; `most_live`: replies in the making at once."""
@@ -158,29 +158,28 @@ class Scheduler:
             if reply.missing:
                 prompt = reply.job.prompt
                 common = shared_length(prompt, job.prompt)
-                if common >= max(shared, reply.held.length) + WORTH_WAITING:
+                if common >= max(shared, reply.sequence.length) + WORTH_WAITING:
                     return True
         return False
 
     def _let_in(self, job: Job) -> None:
+        source, shared = self._sequences.best(job.prompt)
+        sequence = self._sequences.begin(source)
         try:
-            reply = self._begin(job)
+            reply = self._begin(job, sequence)
         except Exception as error:  # noqa: BLE001 - one job's fault must not end the others
+            self._figures.failed += 1
+            self._sequences.forget(sequence)
             job.sink.fail(error)
             return
         self._live.append(reply)
-        reply.sequence = self._sequences.begin()
         # The last token of a prompt is always computed: its logits give the first of the reply.
         most = len(job.prompt) - 1
-        # Looked for only now: `begin` may have given up the sequence that was best.
-        shared = min(self._sequences.best(job.prompt)[1], most)
+        shared = min(shared, most)
         if self._from_disk(reply, shared, most):
-            shared = reply.held.length
-        else:
-            source, shared = self._sequences.best(job.prompt)  # it may have made room, too
-            shared = min(shared, most)
-            if source is not None and shared:
-                self._sequences.share(source, reply.held, shared)
+            shared = sequence.length
+        elif source is not None and shared:
+            self._sequences.share(source, sequence, shared)
         reply.cached = shared
         self._figures.prompt_tokens += len(job.prompt)
         self._figures.cached_tokens += shared
@@ -195,17 +194,17 @@ class Scheduler:
         if not self._sequences.make_room(len(kept.tokens)):
             return False
         state = self._kept.load(kept)
-        if state is None or not self._context.restore(reply.held.number, state):
+        if state is None or not self._context.restore(reply.sequence.number, state):
             self._kept.discard(kept)
             return False
-        self._sequences.append(reply.held, kept.tokens)
-        self._sequences.cut(reply.held, min(usable, most))
+        self._sequences.append(reply.sequence, kept.tokens)
+        self._sequences.cut(reply.sequence, min(usable, most))
         self._figures.kept_loads += 1
         return True
 
     def _plan(self) -> tuple[list[Rows], list[Reply]]:
         writing = [r for r in self._live if r.next is not None]
-        rows = [Rows(r.held.number, r.held.length, [r.next or 0], 1) for r in writing]
+        rows = [Rows(r.sequence.number, r.sequence.length, [r.next or 0], 1) for r in writing]
         replies = list(writing)
         budget = PIECE_BESIDE if writing else PIECE_ALONE
         budget = min(budget, self._context.settings.batch - len(rows))
@@ -220,11 +219,11 @@ class Scheduler:
 
     def _piece(self, reply: Reply, budget: int) -> Rows:
         """The next piece of a prompt; one ends where the state is to be kept."""
-        begin, prompt = reply.held.length, reply.job.prompt
+        begin, prompt = reply.sequence.length, reply.job.prompt
         end = min(begin + budget, len(prompt))
         if begin < reply.job.keep < end:
             end = reply.job.keep
-        return Rows(reply.held.number, begin, prompt[begin:end], 1 if end == len(prompt) else 0)
+        return Rows(reply.sequence.number, begin, prompt[begin:end], 1 if end == len(prompt) else 0)
 
     def _account(self, rows: list[Rows], replies: list[Reply], seconds: float) -> None:
         prefilled = sum(
@@ -241,7 +240,7 @@ class Scheduler:
         last = -1
         for group, reply in zip(rows, replies, strict=True):
             last += len(group.tokens)
-            self._sequences.append(reply.held, group.tokens)
+            self._sequences.append(reply.sequence, group.tokens)
             self._keep(reply)
             if group.outputs:
                 try:
@@ -250,14 +249,14 @@ class Scheduler:
                     self._fail([reply], error)
                     continue
             if reply.done:
-                reply.finish()
+                reply.finish(reply.done)
                 self._leave(reply)
 
     def _keep(self, reply: Reply) -> None:
         """Write the state to disk where the part that others begin with has been computed."""
-        tokens = reply.held.tokens
+        tokens = reply.sequence.tokens
         if reply.next is None and len(tokens) == reply.job.keep and not self._kept.has(tokens):
-            state = self._context.save(reply.held.number)
+            state = self._context.save(reply.sequence.number)
             self._figures.kept_saves += self._kept.save(tokens, state)
 
     def _shed(self, replies: list[Reply]) -> None:
@@ -280,6 +279,6 @@ class Scheduler:
         self._live.remove(reply)
         reply.close()
         if keep:
-            self._sequences.park(reply.held)
+            self._sequences.park(reply.sequence)
         else:
-            self._sequences.forget(reply.held)
+            self._sequences.forget(reply.sequence)

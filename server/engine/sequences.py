@@ -21,8 +21,6 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-SHORT_TAIL = 32
-"""A parked sequence is not kept for so few tokens beyond what its follower shares."""
 SPENT_AT_REST = 512
 """Spent cells that are put up with while there is nothing to do."""
 
@@ -140,10 +138,13 @@ class Sequences:
         runs = {id(run): run.length for s in self._all if s.live for run in s.runs}
         return sum(runs.values())
 
-    def begin(self) -> Sequence:
-        """A new live sequence that holds nothing; the oldest parked one goes if need be."""
+    def begin(self, needed: Sequence | None = None) -> Sequence:
+        """A new live sequence that holds nothing; the oldest parked one goes if need be.
+
+        `needed`: one that must not be given up for it.
+        """
         if not self._free:
-            self.forget(self.parked[0])
+            self.forget(next(s for s in self.parked if s is not needed))
         sequence = Sequence(self._free.pop())
         self._all.append(sequence)
         return sequence
@@ -159,8 +160,6 @@ class Sequences:
                 break
             run.holders += 1
             target.runs.append(run)
-        if not source.live and source.length - tokens <= SHORT_TAIL:
-            self.forget(source)
 
     def append(self, sequence: Sequence, tokens: Tokens[int] | Ids) -> None:
         """These tokens were computed into the next cells."""
@@ -187,7 +186,10 @@ class Sequences:
         sequence.length = tokens
 
     def park(self, sequence: Sequence) -> None:
-        """Its reply has ended: keep it for the next turn."""
+        """Its reply has ended: keep it for the next turn, and no other that it contains."""
+        for other in self.parked:
+            if shared_length(other.tokens, sequence.tokens) == other.length:
+                self.forget(other)
         sequence.live = False
         self._touch(sequence)
         if sequence.length == 0:
