@@ -53,11 +53,10 @@ def runs(
         ("status = ?", status),
         ("model = ?", model),
         ("run < ?", before),
-        ("(instr(lower(task), lower(?1)) OR instr(lower(answer), lower(?1)))", text),
         ("parent_run_id = ?", parent),
+        # Both in one text, with a sign between that neither has.
+        ("instr(lower(task || char(0x1f) || answer), lower(?))", text),
     ]
-    # The text is used twice, so it is the first, numbered parameter.
-    wanted.sort(key=lambda pair: "?1" not in pair[0])
     given = [(condition, value) for condition, value in wanted if value is not None]
     conditions = [condition for condition, _ in given]
     if parent is None:
