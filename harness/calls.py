@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness import approval
 from harness.approval import words
+from harness.endings import cancelled
 from harness.events import ApprovalDecided, ApprovalRequired, Event, ToolProgress, ToolStart
 from harness.ports import Executed, OnProgress
 from harness.schema import InvalidArguments
@@ -124,6 +125,11 @@ async def _reuse_or_run(
         run.settle(record, remembered.content, "reused", reused_from=remembered.call_id)
         return None
     started = await _start(run, record, tool, verdict)
+    if run.cancel.cancelled and record.state != "started":
+        # Stop came while the disk was waited for; nothing has run yet.
+        run.journal.stage(tool_runs=run.state.tool_runs - 1)
+        run.settle(started, words.skipped(cancelled(run.cancel.reason or "").reason), "skipped")
+        return None
     children = run.children(started)
     context = ToolContext(
         run_id=run.state.run_id,

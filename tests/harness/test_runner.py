@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.approval import Rule, Rules
+from harness.approval import Rule, Rules, Ruling
 from harness.cancel import CancelToken
 from harness.errors import (
     AlreadyCarried,
@@ -532,3 +532,21 @@ async def test_a_resume_that_is_torn_down_early_leaves_the_run_free(runner, sett
             while other.carrier(state.run_id) is not None:
                 await asyncio.sleep(0.01)
         assert (await runner("never", "done", store=other).resume(state.run_id)).turns >= 1
+
+
+async def test_a_write_does_not_begin_after_the_stop(runner, settings, store, workspace: Path):
+    """Stop comes while the disk is waited for."""
+    token = CancelToken()
+
+    class StopThenAllow:
+        def rule_on(self, _tool_name, _args) -> Ruling:
+            token.cancel("Stop was pressed")
+            return Ruling("allow", "any")
+
+    carrier = runner(DELETE, "done", rules=StopThenAllow())
+    state = await carrier.start("t", settings(), cancel=token)
+    assert isinstance(state.interruption, Cancelled)
+    assert (workspace / "access.log").exists()
+    assert [call.outcome for call in state.calls.values()] == ["skipped"]
+    assert state.tool_runs == 0
+    assert store.load(state.run_id) == state
