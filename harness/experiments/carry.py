@@ -153,6 +153,7 @@ def _settings(cell: Cell, endpoint: Endpoint, tools: tuple[str, ...], workspace:
         prices=endpoint.prices,
         guidance=endpoint.policies(setting.profile or "none") if named is None else named,
         temperature=setting.temperature,
+        max_completion_tokens=setting.max_tokens,
     )
 
 

@@ -115,6 +115,9 @@ class Setting(Part):
     profile: str | None = None
     policies: tuple[str, ...] | None = None
     max_turns: Annotated[int, Field(ge=1)] = 12
+    max_tokens: Annotated[int, Field(ge=1)] = 256
+    """Of one reply: these tasks are answered in a sentence, and a model that rambles on
+    would only cost time."""
     max_seconds: Annotated[float, Field(gt=0)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
 
