@@ -7,6 +7,7 @@ with its loops, its output and its strings bounded.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NoReturn
@@ -20,6 +21,11 @@ from server.wire import ChatRequest, Message, compact_json, parse_json
 
 MOST_OUTPUT = 64 * 1024 * 1024
 MOST_LOOP_STEPS = 200_000
+MOST_TOGETHER = 32 * 1024 * 1024
+"""Characters or items that one operation may put together."""
+MOST_ITEMS = 1_000_000
+"""Values inside one value that is written out."""
+_WIDE_FORMAT = re.compile(r"%[^A-Za-z%]*(\d{5}|\*)")
 _PROBE_NAME = "tool_probe_7f3a"
 _PROBE_TOOL = {
     "type": "function",
@@ -160,22 +166,51 @@ class ChatTemplate:
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """The sandbox, and no string or list that a template multiplies out of all proportion."""
+    """The sandbox, and nothing that a template makes large out of all proportion."""
 
-    intercepted_binops = frozenset(["*", "**"])
+    intercepted_binops = frozenset(["*", "**", "%", "+"])
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        sizes = [value for value in (left, right) if isinstance(value, int)]
-        things = len(sizes) < 2
-        if operator == "**" or (things and any(abs(size) > 10_000 for size in sizes)):
+        """The result, unless it would be too large."""
+        if operator == "**" or _size_of(operator, left, right) > MOST_TOGETHER:
             raise SecurityError(f"{operator} with such values is not allowed in a template")
         return super().call_binop(context, operator, left, right)
+
+
+def _size_of(operator: str, left: Any, right: Any) -> int:
+    """How long the result will be, where it is text or a list; 0 for numbers."""
+    lengths = [len(value) for value in (left, right) if isinstance(value, (str, list, tuple))]
+    if operator == "%":
+        wide = isinstance(left, str) and _WIDE_FORMAT.search(left)
+        return MOST_TOGETHER + 1 if wide else 0
+    if operator == "+":
+        return sum(lengths)
+    times = [abs(value) for value in (left, right) if isinstance(value, int)]
+    return lengths[0] * times[0] if lengths and times else 0
+
+
+def _checked(value: Any) -> Any:
+    """What is to be written out: a list that holds itself many times over has no end as text."""
+    waiting, seen = [value], 0
+    while waiting:
+        item = waiting.pop()
+        seen += 1
+        if seen > MOST_ITEMS:
+            raise SecurityError("a value is too large to be written out")
+        if isinstance(item, (list, tuple)):
+            waiting.extend(item)
+        elif isinstance(item, Mapping):
+            waiting.extend(item.values())
+    return value
 
 
 def _environment() -> _Environment:
     """The environment that chat templates are written for: Hugging Face's settings."""
     environment = _Environment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.loopcontrols"],
+        finalize=_checked,
     )
     environment.filters["tojson"] = _to_json
     environment.globals["raise_exception"] = _raise_exception
@@ -185,7 +220,7 @@ def _environment() -> _Environment:
 
 def _to_json(value: Any, indent: int | None = None, **_: Any) -> str:
     """JSON as `json.dumps` writes it: not escaped for HTML, as Jinja's own filter does."""
-    return json.dumps(value, ensure_ascii=False, indent=indent)
+    return json.dumps(_checked(value), ensure_ascii=False, indent=indent)
 
 
 def _raise_exception(message: str) -> NoReturn:

@@ -128,6 +128,16 @@ def test_a_refusal_of_the_template_is_a_bad_request() -> None:
         "{{ messages.append(1) }}",
         "{{ 'x' * 1000000000 }}",
         "{{ 2 ** 100000000 }}",
+        "{{ '%1000000000d' % 1 }}",
+        "{{ '%*d' % (1000000000, 1) }}",
+        "{{ ('a' * 10000) * 10000 }}",
+        "{{ [[1] * 10000] * 10000 * 10000 }}",
+        "{% set n = namespace(s='a' * 9000) %}{% for i in range(99) %}"
+        "{% set n.s = n.s + n.s %}{% endfor %}",
+        "{% set n = namespace(s=['a']) %}{% for i in range(99) %}"
+        "{% set n.s = [n.s, n.s] %}{% endfor %}{{ n.s }}",
+        "{% set n = namespace(s=['a']) %}{% for i in range(99) %}"
+        "{% set n.s = [n.s, n.s] %}{% endfor %}{{ n.s|tojson }}",
         "{{ nothing.at.all }}",
         "{{ (1).__add__ }}{{ messages | tojson(indent=[]) }}",
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
