@@ -32,6 +32,8 @@ SUITES = (
     "requests",
     "sockets",
     "doors",
+    "gguf",
+    "templates",
 )
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "build" / "proof"
