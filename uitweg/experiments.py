@@ -43,6 +43,11 @@ from uitweg.hosting import hosted, local_url, model_server, wait_until_ready
 from uitweg.stopping import stopped_by_signals
 from uitweg.text import safe
 
+LEGEND = (
+    "unmarked: answers to what the files do not say, without a mark. turns: mean of a run. "
+    "turn: median time. all: time of all runs."
+)
+
 _ALIVE_SECONDS = 5.0
 
 
@@ -70,6 +75,7 @@ def carry_experiment(
         compared = None if earlier is None else contrast(earlier, results)
         _write(plan, results, store, folder, command, compared)
     console.print(summary_table(results))
+    console.print(LEGEND, style="dim")
     for table in contrast_tables(compared) if compared else ():
         console.print()
         console.print(table)
@@ -214,20 +220,18 @@ def _left(where: Where) -> str:
 def summary_table(results: Iterable[Result]) -> Table:
     """One row a provider and setting."""
     table = Table(box=None, pad_edge=False)
-    for name in ("provider", "setting", "right (95%)", "unmarked", "endings"):
-        table.add_column(name)
-    for name in ("turns", "tool runs", "tokens", "cost", "median turn", "all runs"):
-        table.add_column(name, justify="right")
+    for name in ("provider, setting", "right (95%)", "endings"):
+        table.add_column(name, overflow="fold")
+    for name in ("unmarked", "turns", "tokens", "cost", "turn", "all"):
+        table.add_column(name, justify="right", overflow="fold")
     for cell in summaries(results):
         turn = cell.turn_seconds_median
         table.add_row(
-            cell.provider,
-            cell.setting,
+            f"{cell.provider}, {cell.setting}",
             str(cell.score),
+            ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in cell.endings.items()),
             f"{cell.unmarked.right} of {cell.unmarked.n}" if cell.unmarked.n else "",
-            ", ".join(f"{n} {name}" for name, n in cell.endings.items()),
             f"{cell.turns_mean:.1f}",
-            f"{cell.tool_runs_mean:.1f}",
             f"{cell.prompt_tokens + cell.completion_tokens:,}",
             "unknown" if cell.cost_usd is None else f"${cell.cost_usd:.6f}",
             "" if turn is None else f"{turn:.2f} s",

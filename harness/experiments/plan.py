@@ -14,6 +14,7 @@ recordings = ["logs/recorded"]               # scripted only: files, or folders 
 name = "default"
 profile = "default"                          # or policies = ["look_first", …]
 max_turns = 12
+max_tokens = 256                             # of one reply
 
 [[task]]
 id = "timeout"
