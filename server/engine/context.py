@@ -148,8 +148,9 @@ class Context:
         address = ctypes.cast(pointer, ctypes.c_void_p).value
         if address is None:
             raise NativeError(f"no logits for row {row}")
-        row: Any = self._row_type.from_address(address)
-        return np.frombuffer(row, np.float32)
+        floats: Any = self._row_type.from_address(address)
+        view: Logits = np.frombuffer(floats, np.float32)
+        return view
 
     def copy(self, source: int, target: int, begin: int, end: int) -> None:
         """Let `target` hold the cells of `source` from position `begin` to before `end` too."""

@@ -15,6 +15,7 @@ from server.engine.context import Context, ContextSettings, Rows
 from server.engine.figures import Figures
 from server.engine.job import Job
 from server.engine.kept import KeptStates
+from server.engine.lookup import StepCosts
 from server.engine.model import Model
 from server.engine.native import Native, NativeError, native
 from server.engine.reply import Reply
@@ -221,12 +222,14 @@ class Engine:
             model.close()
             raise
         sequences = Sequences(context, tokens, settings.sequences)
+        costs = StepCosts()
         scheduler = Scheduler(
             context,
             sequences,
             KeptStates(settings.kept_folder, self._fits(library)),
             self.figures,
-            lambda job, sequence: Reply(library, model, job, sequence, self.figures),
+            costs,
+            lambda job, sequence: Reply(library, model, job, sequence, self.figures, costs),
             settings.most_live,
         )
         # The first step of all is slow: memory is touched, threads start. Better now.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence as Many
 
 from server.engine.context import Logits
 from server.engine.figures import Figures
 from server.engine.job import Ending, Job, Reason
+from server.engine.lookup import Lookup, StepCosts
 from server.engine.model import Model
 from server.engine.native import Native
 from server.engine.picker import Grammar, GrammarError, Greedy, Picker, Sampled
@@ -18,9 +20,15 @@ class Reply:
     """Owned by the engine's thread."""
 
     def __init__(
-        self, native: Native, model: Model, job: Job, sequence: Sequence, figures: Figures
+        self,
+        native: Native,
+        model: Model,
+        job: Job,
+        sequence: Sequence,
+        figures: Figures,
+        costs: StepCosts,
     ) -> None:
-        """Make what choosing its tokens takes.
+        """Make what choosing its tokens takes; `costs`: of steps, shared by all replies.
 
         Raises:
             GrammarError: where the job's grammar cannot be used.
@@ -31,6 +39,11 @@ class Reply:
         self.next: int | None = None
         """The token that comes next, chosen but not computed yet; None while prefilling."""
         self.done: Reason | None = None
+        self.guessed: Many[int] = ()
+        """Tokens that may follow `next`, to be computed in the same step."""
+        self._costs = costs
+        self._lookup: Lookup | None = None
+        self._drafted = self._accepted = 0
         self._native = native
         self._model = model
         self._figures = figures
@@ -55,8 +68,33 @@ class Reply:
         """Cells that it may still take."""
         return max(0, self.job.need - self.sequence.length)
 
-    def take(self, logits: Logits) -> None:
-        """Choose the next token, and give out what text is certain now."""
+    def guess(self, most: int) -> None:
+        """Look for tokens to compute ahead with the next step, at most so many."""
+        room = min(most, self.job.limit - self._made - 1)
+        self.guessed = self._lookup.guess(room) if self._lookup and room > 0 else ()
+
+    def take(self, rows: Many[Logits]) -> int:
+        """Choose the next tokens: one, and one more for each guess that was right.
+
+        Returns:
+            How many of the rows stand; the others computed what the model did not choose.
+        """
+        for number, logits in enumerate(rows):
+            self._take(logits)
+            if self.done or number == len(self.guessed) or self.next != self.guessed[number]:
+                break
+        self._count_guesses(number)
+        return number + 1
+
+    def _count_guesses(self, right: int) -> None:
+        self._drafted += len(self.guessed)
+        self._accepted += right
+        self._figures.drafted_tokens += len(self.guessed)
+        self._figures.accepted_tokens += right
+        self.guessed = ()
+
+    def _take(self, logits: Logits) -> None:
+        """Choose one token, and give out what text is certain now."""
         token = self._choose(logits)
         if self._first_at is None:
             self._first_at = time.monotonic()
@@ -66,6 +104,9 @@ class Reply:
         self._made += 1
         self._figures.decode_tokens += 1
         self.next = token
+        if self._lookup is None:
+            self._lookup = Lookup(self.job.prompt.tolist(), self._costs)
+        self._lookup.add(token)
         text = self._words.feed(self._model.piece(token))
         enough = bool(text) and self.job.sink.text(text)
         if enough or self._words.stopped:
@@ -90,6 +131,8 @@ class Reply:
                 queue_s=self._begun_at - self.job.asked_at,
                 prefill_s=first - self._begun_at,
                 decode_s=now - first,
+                drafted=self._drafted,
+                accepted=self._accepted,
             )
         )
 

@@ -17,6 +17,7 @@ from server.engine.context import ABORTED, NO_ROOM, Context, Rows
 from server.engine.figures import Figures
 from server.engine.job import Job
 from server.engine.kept import KeptStates
+from server.engine.lookup import MOST_GUESSED, StepCosts
 from server.engine.native import NativeError
 from server.engine.reply import Reply
 from server.engine.sequences import Sequence, Sequences, shared_length
@@ -40,14 +41,19 @@ class Scheduler:
         sequences: Sequences,
         kept: KeptStates,
         figures: Figures,
+        costs: StepCosts,
         begin: Callable[[Job, Sequence], Reply],
         most_live: int,
     ) -> None:
-        """`begin` makes a reply of a job; `most_live`: replies in the making at once."""
+        """`begin` makes a reply of a job; `most_live`: replies in the making at once.
+
+        `costs` hears what steps without prompt tokens take.
+        """
         self._context = context
         self._sequences = sequences
         self._kept = kept
         self._figures = figures
+        self._costs = costs
         self._begin = begin
         self._most_live = most_live
         self._live: list[Reply] = []
@@ -204,10 +210,11 @@ class Scheduler:
 
     def _plan(self) -> tuple[list[Rows], list[Reply]]:
         writing = [r for r in self._live if r.next is not None]
-        rows = [Rows(r.sequence.number, r.sequence.length, [r.next or 0], 1) for r in writing]
+        rows = [self._next_rows(reply, len(writing)) for reply in writing]
         replies = list(writing)
         budget = PIECE_BESIDE if writing else PIECE_ALONE
-        budget = min(budget, self._context.settings.batch - len(rows))
+        taken = sum(len(group.tokens) for group in rows)
+        budget = min(budget, self._context.settings.batch - taken)
         for reply in self._live:
             if reply.next is None and budget > 0:
                 piece = self._piece(reply, budget)
@@ -216,6 +223,13 @@ class Scheduler:
                 budget -= len(piece.tokens)
         self._sequences.make_room(sum(len(group.tokens) for group in rows))
         return rows, replies
+
+    def _next_rows(self, reply: Reply, writing: int) -> Rows:
+        """A reply's next token and what is guessed to follow, if it is written alone."""
+        room = min(MOST_GUESSED, reply.outstanding - 1) if writing == 1 else 0
+        reply.guess(room)
+        tokens = [reply.next or 0, *reply.guessed]
+        return Rows(reply.sequence.number, reply.sequence.length, tokens, len(tokens))
 
     def _piece(self, reply: Reply, budget: int) -> Rows:
         """The next piece of a prompt; one ends where the state is to be kept."""
@@ -235,22 +249,31 @@ class Scheduler:
             self._figures.prefill_seconds += seconds
         else:
             self._figures.decode_seconds += seconds
+            self._costs.add(sum(len(group.tokens) for group in rows), seconds)
 
     def _take(self, rows: list[Rows], replies: list[Reply]) -> None:
-        last = -1
+        first = 0
         for group, reply in zip(rows, replies, strict=True):
-            last += len(group.tokens)
             self._sequences.append(reply.sequence, group.tokens)
+        for group, reply in zip(rows, replies, strict=True):
+            end = first + len(group.tokens)
             self._keep(reply)
             if group.outputs:
-                try:
-                    reply.take(self._context.logits(last))
-                except Exception as error:  # noqa: BLE001 - one reply's fault is not the others'
-                    self._fail([reply], error)
-                    continue
-            if reply.done:
-                reply.finish(reply.done)
-                self._leave(reply)
+                self._choose(reply, range(end - group.outputs, end), newest=group is rows[-1])
+            first = end
+
+    def _choose(self, reply: Reply, rows: range, *, newest: bool) -> None:
+        """Let a reply choose its next tokens, and leave if that was its end."""
+        before = reply.sequence.length - len(rows)
+        try:
+            stand = reply.take([self._context.logits(row) for row in rows])
+        except Exception as error:  # noqa: BLE001 - one reply's fault is not the others'
+            self._fail([reply], error)
+            return
+        self._sequences.cut(reply.sequence, before + stand, newest=newest)
+        if reply.done:
+            reply.finish(reply.done)
+            self._leave(reply)
 
     def _keep(self, reply: Reply) -> None:
         """Write the state to disk where the part that others begin with has been computed."""

@@ -173,3 +173,26 @@ def test_a_file_that_is_no_model_says_so(started, small_model, tmp_path) -> None
         engine.wait_ready(60)
     assert engine.status == "failed"
     engine.close()
+
+
+def test_guessing_ahead_leaves_the_text_as_it_is(started, asked, tmp_path, monkeypatch) -> None:
+    """The same greedy and sampled texts, whether guesses are never or always computed."""
+    from server.engine import lookup
+
+    text = "Repeat: red green blue, red green blue, red green blue, red green"
+    ways = [{}, {"sampling": Sampling(0.7, 0.9, 3)}, {"grammar": "root ::= [a-z, \\n]{60,90}"}]
+    texts = []
+    for gain in (0.0, 1e9):
+        monkeypatch.setattr(lookup, "_GAIN", gain)
+        engine = started(tmp_path)
+        try:
+            ask = asked(engine)
+            replies = [ask.reply(text, 40, **way) for way in ways]
+            texts.append([reply.whole for reply in replies])
+            assert (engine.figures.drafted_tokens > 0) == (gain == 0)
+            accepted = [reply.ending.accepted for reply in replies]
+            assert engine.figures.accepted_tokens == sum(accepted)
+            assert (accepted[0] > 0) == (gain == 0)
+        finally:
+            engine.close()
+    assert texts[0] == texts[1]
