@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.approval import Rule, Rules
 from harness.errors import ProviderFailed
 from harness.ports import Reply, ReplyUsage, WireCall
 from harness.runner import Runner
@@ -247,22 +248,28 @@ async def test_a_hundred_runs_at_once_have_the_figures_of_one(runner, settings, 
     assert len(store.runs(limit=1000)) == 101
 
 
-async def test_bytes_written_per_turn_do_not_grow(runner, settings, store):
+async def test_bytes_written_per_turn_do_not_grow(runner, settings, monkeypatch):
     """The small form: 60 turns against 30.
 
-    The model waits for the disk before it answers, so that the number of
-    transactions does not depend on how fast either is.
+    Each turn has a write, which waits for the disk, and nothing else makes a
+    transaction: so their number does not depend on how fast the machine is.
     """
+    monkeypatch.setattr("harness.journal.LINGER", 3600)
+
+    @tool(effect="write")
+    def act(number: int) -> str:
+        """Do something."""
+        return f"did {number}, and here is a line or two about what came of it. " * 5
+
+    rules = Rules([Rule(action="allow", tool="act")])
 
     async def written(turns: int) -> int:
-        def line(_messages: object) -> Call:
-            store.flush()
-            return READ
-
-        carrier = runner(*[line] * turns)
+        carrier = runner(
+            *[Call("act", {"number": n}) for n in range(turns)], tools={"act": act}, rules=rules
+        )
         before = _written_bytes()
         limits = Limits(max_turns=turns)
-        state = await carrier.start("t", settings(limits=limits, dedupe="none"))
+        state = await carrier.start("t", settings(tools=("act",), limits=limits))
         assert state.turns == turns
         return _written_bytes() - before
 
