@@ -10,7 +10,6 @@ terminal and the page show it beside it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from harness.guidance.notes import Notes, as_records, gather
 from harness.guidance.protocol import Answer, Guided, Policy
@@ -52,7 +51,7 @@ def unsupported(question: str, answer: str, notes: Notes) -> list[str]:
     if notes.empty:
         return ["no tool was asked"]
     text = notes.text()
-    counted = {str(n) for n in _counted(notes)}
+    counted = _counted(answer, notes)
     missing = [claim for claim in claims(answer) if claim not in counted and claim not in text]
     missing = [claim for claim in missing if not holds(text, claim)]
     missing += [word for word in subjects(question) if not holds(text, word)]
@@ -76,16 +75,24 @@ def _names(text: str) -> list[str]:
     return found
 
 
-def _counted(notes: Notes) -> Iterable[int]:
-    """Numbers that can be counted in the results and need not stand there."""
-    if notes.listing is not None:
-        yield len(notes.listing)
-    for text in notes.files.values():
-        yield len(text.encode())
-        yield len(text.splitlines())
-        records = as_records(text)
-        if records is not None:
-            yield len(records[0])
+def _counted(answer: str, notes: Notes) -> set[str]:
+    """Numbers that can be counted in the results and need not stand there.
+
+    Each only where the answer speaks of what is counted: by chance a made-up
+    price would be some file's size.
+    """
+    low = answer.lower()
+    found: set[int] = set()
+    if "file" in low and notes.listing is not None:
+        found.add(len(notes.listing))
+    if "byte" in low:
+        found |= {len(text.encode()) for text in notes.files.values()}
+    if "line" in low:
+        found |= {len(text.splitlines()) for text in notes.files.values()}
+    if any(word in low for word in ("record", "row", "entr")):
+        tables = [as_records(text) for text in notes.files.values()]
+        found |= {len(table[0]) for table in tables if table is not None}
+    return {str(number) for number in found}
 
 
 def _far(question: str, answer: str, notes: Notes, counted: set[str]) -> list[str]:

@@ -79,7 +79,7 @@ def test_a_part_of_an_experiment_by_name(tmp_path: Path):
         plan.only("task", ["two"])
 
 
-@pytest.mark.parametrize("name", ["six", "held_out", "dev"])
+@pytest.mark.parametrize("name", ["six", "held_out", "not_in_files", "dev"])
 def test_the_files_that_come_with_the_project_can_be_read(name: str):
     assert read_plan(SHIPPED / f"{name}.toml").name == name
 

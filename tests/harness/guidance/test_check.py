@@ -49,5 +49,20 @@ def test_what_stands_far_from_everything_that_was_asked_is_marked():
     assert unsupported("What did the bicycle cost?", "It cost 70.", notes) == ["70"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "marks"),
+    [
+        ("There are 2 files with 68 bytes.", []),
+        ("The rules have 2 lines.", []),
+        ("The loans have 2 records.", []),
+        ("A book costs 68 cents.", ["68"]),
+        ("There are 3 files.", ["3"]),
+    ],
+)
+def test_counted_numbers_count_only_for_what_is_counted(answer: str, marks: list[str]):
+    assert len(FILES["rules.txt"]) == 68
+    assert unsupported("How many books?", answer, NOTES) == marks
+
+
 def test_an_answer_without_any_result_is_marked():
     assert unsupported("Who?", "John Doe.", Notes()) == ["no tool was asked"]
