@@ -34,6 +34,8 @@ SUITES = (
     "doors",
     "gguf",
     "templates",
+    "load",
+    "users",
 )
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "build" / "proof"
