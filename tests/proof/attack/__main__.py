@@ -36,6 +36,7 @@ SUITES = (
     "templates",
     "load",
     "users",
+    "defences",
 )
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "build" / "proof"
