@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from harness.tool import tool
 
 if TYPE_CHECKING:
+    from harness.budget import Budget
     from harness.cancel import CancelToken
     from harness.errors import HarnessError
     from harness.library import run, run_sync, stream
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from harness.tool import PermanentToolError, Tool, ToolContext, ToolError
 
 _HOMES = {
+    "Budget": "budget",
     "Call": "scripted_model",
     "CancelToken": "cancel",
     "Decision": "state",
@@ -48,6 +50,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Budget",
     "Call",
     "CancelToken",
     "Decision",

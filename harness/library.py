@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.budget import Budget
 from harness.cancel import CancelToken
 from harness.events import Event
 from harness.journal import OnEvent
@@ -25,6 +26,7 @@ from harness.ports import Provider
 from harness.provider.endpoint import endpoint_from_environment
 from harness.runner import Runner, http_provider
 from harness.state import Limits, RunState, Settings
+from harness.stop import StopCondition
 from harness.store import Store
 from harness.tool import Tool
 from local import folders
@@ -40,6 +42,8 @@ async def run(
     store: Store | Path | None = None,
     on_event: OnEvent | None = None,
     cancel: CancelToken | None = None,
+    budget: Budget | None = None,
+    stop_conditions: Sequence[StopCondition] = (),
     **settings: Any,
 ) -> RunState:
     """Carry `task` to its ending and return the run.
@@ -54,6 +58,8 @@ async def run(
         store: Where the run is kept: a store, a file, or else the user's own.
         on_event: Called with each event once it is on the disk.
         cancel: Set it to stop the run.
+        budget: What this run shares with others.
+        stop_conditions: More conditions that end the run; see `StopCondition`.
         settings: Other fields of `Settings`.
 
     Raises a `HarnessError` where it could not start or be recorded; whatever
@@ -75,8 +81,14 @@ async def run(
     with contextlib.ExitStack() as stack:
         if not isinstance(store, Store):
             store = stack.enter_context(Store.open(store or folders.data() / "runs.db"))
-        async with Runner(store, provider_factory=factory, tools=known) as runner:
-            return await runner.start(task, wanted, on_event=on_event, cancel=cancel)
+        conditions = (*stop_conditions, *([budget] if budget else []))
+        async with Runner(
+            store, provider_factory=factory, tools=known, stop_conditions=conditions
+        ) as runner:
+            state = await runner.start(task, wanted, on_event=on_event, cancel=cancel)
+    if budget is not None:
+        budget.count(state)
+    return state
 
 
 def run_sync(task: str, **more: Any) -> RunState:
