@@ -57,6 +57,7 @@ COMMANDS = {
     "compare": Entry("uitweg.commands.compare:compare", "Two runs side by side."),
     "experiment": Entry("uitweg.commands.experiment:experiment", "Many tasks, measured."),
     "figures": Entry("uitweg.commands.figures:figures", "Make the published figures again."),
+    "doctor": Entry("uitweg.commands.doctor:doctor", "Say what is wrong here, and with a model."),
     "config": Entry("uitweg.commands.config:config", "Show the settings, and where from."),
     "record": Entry("uitweg.commands.record:record", "Write a run as a file to play back."),
     "models": Entry("uitweg.commands.models:app", "The model files: list, fetch, verify, path."),

@@ -1,0 +1,1 @@
+"""`uitweg doctor`: what is wrong on this machine, and what an endpoint can do, by trying."""
