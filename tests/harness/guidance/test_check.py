@@ -50,18 +50,37 @@ def test_what_stands_far_from_everything_that_was_asked_is_marked():
 
 
 @pytest.mark.parametrize(
-    ("answer", "marks"),
+    ("question", "answer", "marks"),
     [
-        ("There are 2 files with 68 bytes.", []),
-        ("The rules have 2 lines.", []),
-        ("The loans have 2 records.", []),
-        ("A book costs 68 cents.", ["68"]),
-        ("There are 3 files.", ["3"]),
+        ("How many files are there?", "There are 2 files.", []),
+        ("How many files are there?", "There are 3 files.", ["3"]),
+        ("How large is rules.txt?", "It has 68 bytes.", []),
+        ("How many lines do the rules have?", "They have 2 lines.", []),
+        ("How many members are in the loans?", "There are 2 records.", []),
+        ("What does a book cost?", "It costs 68 bytes.", ["68"]),
     ],
 )
-def test_counted_numbers_count_only_for_what_is_counted(answer: str, marks: list[str]):
+def test_counted_numbers_count_only_where_they_are_asked_for(
+    question: str, answer: str, marks: list[str]
+):
     assert len(FILES["rules.txt"]) == 68
-    assert unsupported("How many books?", answer, NOTES) == marks
+    assert unsupported(question, answer, NOTES) == marks
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "marked"),
+    [
+        ("Which firewall do the books use?", "The books use a firewall.", True),
+        ("Which currency is used?", "The currency used is a book.", True),
+        ("Which item may be kept for four weeks?", "Books.", False),
+        ("Is there a file about late books?", "Yes, there is a file about late books.", False),
+        ("Which file is about late books?", "rules.txt", False),
+    ],
+)
+def test_an_answer_must_add_something_that_stands_near_the_question(
+    question: str, answer: str, marked: bool
+):
+    assert bool(unsupported(question, answer, NOTES)) is marked
 
 
 def test_an_answer_without_any_result_is_marked():
