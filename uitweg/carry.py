@@ -14,10 +14,12 @@ from rich.console import Console
 
 from harness.approval import read_rules
 from harness.cancel import CancelToken
+from harness.events import Event
 from harness.provider import Endpoint, HttpProvider
 from harness.runner import Runner
 from harness.state import RunState
 from harness.store import Store
+from harness.telemetry import exported
 from harness.tool import Tool
 from harness.tools import bundled_tools
 from local import folders
@@ -79,8 +81,14 @@ def carry(
     """
     console = Console(stderr=as_json)
     token = CancelToken()
-    with RunView(console) as view:
-        options = {"on_event": view.on_event, "on_delta": view.on_delta, "cancel": token}
+    with exported() as spans, RunView(console) as view:
+
+        def on_event(event: Event) -> None:
+            view.on_event(event)
+            if spans is not None:
+                spans.on_event(event)
+
+        options = {"on_event": on_event, "on_delta": view.on_delta, "cancel": token}
         state = asyncio.run(_carried(runner, work, options, token))
     return tell(console, state, as_json=as_json, flags=flags)
 

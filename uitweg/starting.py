@@ -15,6 +15,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from harness.telemetry import exported
 from harness.tool import Tool
 from local import folders
 from uitweg.carry import rules_path
@@ -53,6 +54,7 @@ def start_all(
             servers = _servers(stack, ports, ensure(model, Lines()).name)
             data = folders.make(folders.data())
             endpoint = held.endpoint
+            spans = stack.enter_context(exported())
             page = web.serve(
                 web.PageConfig(
                     store=data / "runs.db",
@@ -64,6 +66,7 @@ def start_all(
                     port=ports.page,
                     rules=rules_path(),
                     tools=own,
+                    observer=spans and spans.on_event,
                 ),
                 on_url=lambda url: typer.echo(f"For another browser: {url}"),
             )

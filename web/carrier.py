@@ -160,6 +160,8 @@ class Carrier:
         def told(event: Event) -> None:
             begun.set()
             self._hub.changed(event.run_id)
+            if self._config.observer is not None:
+                self._config.observer(event)
 
         return told
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
+from harness.journal import OnEvent
 from harness.tool import Tool
 from harness.tools import bundled_tools
 
@@ -39,6 +40,8 @@ class PageConfig:
     """The file of standing rules."""
     tools: Mapping[str, Tool] = field(default_factory=dict)
     """The person's own tools, which every new task may use besides the bundled ones."""
+    observer: OnEvent | None = None
+    """Told of every event of the runs that the page carries."""
     secret: Path | None = field(default=None)
     """Where the cookie's key is kept; beside the store when not given."""
 

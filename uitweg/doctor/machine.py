@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import platform
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 
+from harness import telemetry
 from harness.errors import HarnessError
 from harness.store import Store
 from local import folders
@@ -35,6 +36,18 @@ def check_machine(held: Held) -> Iterator[Check]:
     yield _store()
     yield from check_ports(held.config.ports)
     yield from _own(held)
+    yield from _traces()
+
+
+def _traces() -> Iterator[Check]:
+    address = os.environ.get(telemetry.ENDPOINT)
+    if address and telemetry.available():
+        yield Check("traces", "ok", f"go to {address}")
+    elif address:
+        advice = f"{sys.executable} -m pip install opentelemetry-sdk "
+        advice += "opentelemetry-exporter-otlp-proto-http"
+        found = f"{telemetry.ENDPOINT} is set, but its packages are missing"
+        yield Check("traces", "note", found, advice)
 
 
 def _python() -> Check:
@@ -54,18 +67,21 @@ def _venv() -> Check:
 
 def _engine() -> Iterator[Check]:
     """The engine, and the compiler where it has still to be built."""
-    try:
-        version = importlib.import_module("llama_cpp").__version__
-    except (ImportError, OSError, RuntimeError) as error:
+    # In a process of its own: one that is built for another CPU ends it instead of raising.
+    code = "import llama_cpp; print(llama_cpp.__version__)"
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    tried = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
+    if tried.returncode:
+        reason = (tried.stderr.strip().splitlines() or [f"exit code {tried.returncode}"])[-1]
         compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
-        yield Check("engine", "wrong", f"llama-cpp-python: {error}", "Build it: ./scripts/start")
+        yield Check("engine", "wrong", f"llama-cpp-python: {reason}", "Build it: ./scripts/start")
         if compiler:
             yield Check("compiler", "ok", f"{shutil.which(compiler)}")
         else:
             where = "xcode-select --install" if sys.platform == "darwin" else "apt install g++"
             yield Check("compiler", "wrong", "no C++ compiler", f"Install one: {where}")
     else:
-        yield Check("engine", "ok", f"llama-cpp-python {version}")
+        yield Check("engine", "ok", f"llama-cpp-python {tried.stdout.strip()}")
 
 
 def _memory() -> Check:
