@@ -82,11 +82,13 @@ class Header:
         version: of the format, 2 or 3.
         metadata: keys and their values; an array is only its length.
         tensors: how many there are.
+        sizes: bytes of each tensor.
     """
 
     version: int
     metadata: dict[str, Any]
     tensors: int
+    sizes: dict[str, int]
 
 
 def check(path: Path) -> Header:
@@ -165,8 +167,8 @@ def _header(reader: _Reader) -> Header:
         raise _Bad("it has no tensors")
     if not isinstance(metadata.get("general.architecture"), str):
         raise _Bad("it does not name its architecture")
-    _tensors(reader, tensors, alignment)
-    return Header(version, metadata, tensors)
+    sizes = _tensors(reader, tensors, alignment)
+    return Header(version, metadata, tensors, sizes)
 
 
 def _metadata(reader: _Reader, count: int) -> dict[str, Any]:
@@ -205,16 +207,15 @@ def _array(reader: _Reader) -> int:
     return count
 
 
-def _tensors(reader: _Reader, count: int, alignment: int) -> None:
-    """Each tensor begins where the one before it ends, and the last one ends inside the file."""
-    names: set[str] = set()
+def _tensors(reader: _Reader, count: int, alignment: int) -> dict[str, int]:
+    """Bytes of each. It begins where the one before it ends, and the last ends inside the file."""
+    sizes: dict[str, int] = {}
     end = 0
     for _ in range(count):
         name = reader.text(MOST_NAME_BYTES, "a tensor's name")
-        if name in names:
+        if name in sizes:
             raise _Bad(f"its tensor {name!r} is there twice")
-        names.add(name)
-        size = _tensor_bytes(reader, name)
+        size = sizes[name] = _tensor_bytes(reader, name)
         offset = reader.scalar("<Q")
         if offset != end:
             raise _Bad(f"its tensor {name!r} begins at {offset:,} where {end:,} is expected")
@@ -223,6 +224,7 @@ def _tensors(reader: _Reader, count: int, alignment: int) -> None:
     data = _aligned(reader.at, alignment)
     if data + last > reader.size:
         raise _Bad(f"its tensors need {data + last:,} bytes and the file has {reader.size:,}")
+    return sizes
 
 
 def _tensor_bytes(reader: _Reader, name: str) -> int:

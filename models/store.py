@@ -16,7 +16,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from local import folders
-from models import catalogue, disk, gguf, hub, packages
+from models import catalogue, disk, gguf, hub, made, packages
 from models.catalogue import Catalogue, Model
 from models.download import download
 from models.errors import Damaged, NotFetched, SourceError, Unreachable, WrongContent
@@ -61,6 +61,10 @@ class Store:
             NotFetched: there is nothing to check.
             Damaged: it is not what it should be.
         """
+        if (own := made.find(self.folder, name)) is not None:
+            made.check(self.folder, own)
+            path = own.path(self.folder)
+            return Resolved(name, path, own.sha256, own.bytes, profile=own.profile)
         model = self.catalogue.find(name)
         path = self.path(model)
         if not path.exists():
@@ -84,6 +88,8 @@ class Store:
             SourceError: no source gives it; the message has every source's reason.
             NoRoom: the disk is full.
         """
+        if name is not None and made.find(self.folder, name) is not None:
+            return self.verify(name)
         first, *others = self.catalogue.choices(name)
         silent: dict[str, str] = {}
         try:

@@ -61,6 +61,7 @@ COMMANDS = {
     "config": Entry("uitweg.commands.config:config", "Show the settings, and where from."),
     "record": Entry("uitweg.commands.record:record", "Write a run as a file to play back."),
     "models": Entry("uitweg.commands.models:app", "The model files: list, fetch, verify, path."),
+    "bench": Entry("uitweg.commands.bench:app", "Measure the engine on this machine."),
 }
 
 

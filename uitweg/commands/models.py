@@ -6,14 +6,18 @@ from typing import Annotated
 
 import typer
 
+from models import made
 from models.progress import Lines, megabytes
 from models.store import Resolved, Store
+from uitweg.commands.optimise import optimise
 
 app = typer.Typer(
-    help="The model files: list, fetch, verify, path.",
+    help="The model files: list, fetch, verify, path, optimise.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+app.command("optimise")(optimise)
 
 Name = Annotated[str, typer.Argument(help="A name that `uitweg models list` shows.")]
 
@@ -29,6 +33,9 @@ def list_models() -> None:
         size = megabytes(model.bytes)
         typer.echo(f"{model.name:30} {size:>7}  {model.licence:11} {', '.join(marks)}")
         typer.echo(f"    {model.role}")
+    for own in made.every(store.folder):
+        typer.echo(f"{own.name:30} {megabytes(own.bytes):>7}  made here of {own.made_of}")
+        typer.echo(f"    {own.how}")
 
 
 @app.command()
