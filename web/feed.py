@@ -31,19 +31,36 @@ class _Changed:
         return fresh
 
 
+class _Calm:
+    """Lets something happen at most every `CALM_SECONDS`; `late` says that it was put off."""
+
+    def __init__(self) -> None:
+        self.late = False
+        self._last = 0.0
+
+    def over(self) -> bool:
+        now = time.monotonic()
+        self.late = now - self._last < CALM_SECONDS
+        if not self.late:
+            self._last = now
+        return not self.late
+
+
 class _Waiting:
     """The mark that says how many runs wait for a person."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._sent: str | None = None
-        self._looked = 0.0
+        self._calm = _Calm()
+
+    @property
+    def late(self) -> bool:
+        return self._calm.late
 
     def update(self) -> Update:
-        now = time.monotonic()
-        if now - self._looked < CALM_SECONDS:
+        if not self._calm.over():
             return {}
-        self._looked = now
         html = render_template("mark.html", waiting_count=len(self._reader.waiting()))
         if html == self._sent:
             return {}
@@ -72,6 +89,12 @@ class RunFeed:
         self._first = True
         self._carried: bool | None = None
         self._words = (0, 0)
+        self._again = False
+
+    @property
+    def late(self) -> bool:
+        """Whether the mark of those that wait must be looked at again."""
+        return self._again or self._waiting.late
 
     def update(self) -> Update:
         """Items, parts and title that changed; empty when nothing did."""
@@ -81,7 +104,10 @@ class RunFeed:
             keys += self._steps.apply(event)
         carried = self._reader.carried(self._run_id)
         if not keys and not self._first and carried == self._carried:
+            self._again = False
             return self._waiting.update()
+        # What this run does is told first, then what it means for the mark.
+        self._again = True
         self._first, self._carried = False, carried
         page = self._page
         page.carried = carried
@@ -132,14 +158,17 @@ class ListFeed:
         self._reader = reader
         self._filters = filters
         self._changed = _Changed()
-        self._looked = 0.0
+        self._calm = _Calm()
+
+    @property
+    def late(self) -> bool:
+        """Whether the list must be looked at again."""
+        return self._calm.late
 
     def update(self) -> Update:
         """The rows and the cards, where they changed."""
-        now = time.monotonic()
-        if now - self._looked < CALM_SECONDS:
+        if not self._calm.over():
             return {}
-        self._looked = now
         waiting = self._reader.waiting()
         rows, _ = self._reader.rows(self._filters)
         count = len(waiting)

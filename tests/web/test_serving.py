@@ -99,6 +99,11 @@ def test_a_browser_that_goes_away_frees_its_place(served: Any, client: httpx.Cli
     until(lambda: not hub.watched)
 
 
+def test_head_on_a_stream_takes_no_place(served: Any, client: httpx.Client) -> None:
+    assert client.head("/live").status_code == 200
+    assert not served._services.hub.watched
+
+
 def test_many_streams_leave_room_for_others(served: Any, client: httpx.Client) -> None:
     cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
     request = (

@@ -249,6 +249,11 @@ def test_a_body_that_is_too_large_is_refused(page: Any) -> None:
     assert "too much" in reply.text
 
 
+def test_half_a_character_never_keeps_a_page_from_being_sent(page: Any) -> None:
+    template = page.app.jinja_env.from_string("<p title='{{ text }}'>{{ text }}</p>")
+    template.render(text="a\ud800b").encode()
+
+
 def test_head_on_a_stream_ends_at_once(page: Any) -> None:
     run_id = page.start("plan")
     page.ended(run_id)

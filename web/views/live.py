@@ -26,6 +26,8 @@ views = Blueprint("live", __name__)
 
 LOOK_SECONDS = 0.5
 """How often a quiet connection looks whether its browser is still there."""
+AGAIN_SECONDS = 2.0
+"""How often it looks at the store unasked: a process that dies wakes nobody."""
 ALIVE_SECONDS = 10.0
 """How often a quiet connection says so."""
 RETRY_MS = 800
@@ -33,6 +35,11 @@ RETRY_MS = 800
 
 class Feed(Protocol):
     """What one open page is told."""
+
+    @property
+    def late(self) -> bool:
+        """Whether something was put off for a moment, so that it must be asked again."""
+        ...
 
     def update(self) -> Update:
         """What changed since the last time."""
@@ -92,23 +99,22 @@ def _stream(run_id: str | None, feed: Feed) -> Any:
 
 def _events(hub: Hub, watcher: Watcher, feed: Feed, gone: Callable[[], bool]) -> Iterator[str]:
     yield f"retry: {RETRY_MS}\n\n"
-    last = time.monotonic()
+    woken, looked, told = True, 0.0, time.monotonic()
     while not watcher.closed and not gone():
-        sent = False
-        try:
-            for message in _messages(hub, feed):
-                yield message
-                sent = True
-        except HarnessError:
-            # The page comes back in a moment and is told then what is wrong.
-            return
         now = time.monotonic()
-        if sent:
-            last = now
-        elif now - last > ALIVE_SECONDS:
-            last = now
+        if woken or feed.late or now - looked > AGAIN_SECONDS:
+            looked = now
+            try:
+                for message in _messages(hub, feed):
+                    told = now
+                    yield message
+            except HarnessError:
+                # The page comes back in a moment and is told then what is wrong.
+                return
+        if now - told > ALIVE_SECONDS:
+            told = now
             yield ": here\n\n"
-        watcher.wait(LOOK_SECONDS)
+        woken = watcher.wait(LOOK_SECONDS)
 
 
 def _messages(hub: Hub, feed: Feed) -> Iterator[str]:
