@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -109,7 +109,9 @@ class ScriptedBackend:
         reply = await _with_fault(reply, rule, prompt_tokens, stream=bool(request.stream))
         completion_tokens = reply.completion_tokens()
         self._counts.update(completion_tokens=completion_tokens)
-        for number, piece in enumerate(_pieces(reply)):
+        # Cut only where somebody can see it: each piece costs both sides its own event.
+        paced = rule.token_ms is not None or rule.fault is not None
+        for number, piece in enumerate(_pieces(reply, _by_token if paced else _whole)):
             if number:
                 await _wait(rule.token_ms)
                 if rule.fault == "stall_midway":
@@ -188,13 +190,17 @@ async def _with_fault(reply: Reply, rule: Rule, prompt_tokens: int, *, stream: b
     return change(reply) if change else reply
 
 
-def _pieces(reply: Reply) -> list[Piece]:
-    """The reply as a model would give it out: about a token at a time."""
-    pieces: list[Piece] = [TextPiece(text) for text in _by_token(reply.text or "")]
+def _pieces(reply: Reply, cut: Callable[[str], list[str]]) -> list[Piece]:
+    """The reply as it is given out, its texts cut by `cut`."""
+    pieces: list[Piece] = [TextPiece(text) for text in cut(reply.text or "")]
     for index, call in enumerate(reply.calls):
         pieces.append(CallPiece(index=index, id=call.id, name=call.tool))
-        pieces += [CallPiece(index=index, arguments=text) for text in _by_token(call.arguments)]
+        pieces += [CallPiece(index=index, arguments=text) for text in cut(call.arguments)]
     return pieces
+
+
+def _whole(text: str) -> list[str]:
+    return [text] if text else []
 
 
 MOST_PIECES = 1000
@@ -202,7 +208,7 @@ MOST_PIECES = 1000
 
 
 def _by_token(text: str) -> list[str]:
-    """The text cut at token borders, whole characters only."""
+    """The text as a model would give it out, a token at a time; whole characters only."""
     if len(text) > 8 * MOST_PIECES:
         return [text]
     encoder = tokens.encoding()

@@ -36,14 +36,17 @@ def test_latency_is_waited_for(chat):
     assert time.monotonic() - start >= 0.06 + 0.02 * (reply.pieces - 2)
 
 
-def test_a_reply_comes_in_pieces(chat, called):
+def test_a_paced_reply_comes_in_pieces_and_another_at_once(chat, called):
     settled = (
         *called(1, "list_files", "[]"),
         *called(2, "read_file", "worker 7 timed out after 30000 ms: ü", path="errors.log"),
     )
-    reply = chat("plan", *settled)
+    reply = chat("plan?token_ms=1", *settled)
     assert reply.text == "errors.log mentions a timeout: worker 7 timed out after 30000 ms."
     assert reply.pieces > 10
+    at_once = chat("plan", *settled)
+    assert at_once.text == reply.text
+    assert at_once.pieces < 3
 
 
 def test_limits_of_the_request_are_kept(chat, called):
