@@ -40,11 +40,13 @@ SUITES = (
 )
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "build" / "proof"
+SMALL_RESULTS = ROOT / "build" / "proof-small"
 
 
 def main() -> int:
     """The exit code: 1 where something did not hold."""
     options = _options()
+    options.into = options.into or (SMALL_RESULTS if options.small else RESULTS)
     options.into.mkdir(parents=True, exist_ok=True)
     if options.one:
         return _run(options.one, options.into, not options.small)
@@ -65,7 +67,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("suites", nargs="*", choices=[[], *SUITES], metavar="SUITE")
     parser.add_argument("--small", action="store_true", help="as the tests run it")
     parser.add_argument("--missing", action="store_true", help="only suites without a result")
-    parser.add_argument("--into", type=Path, default=RESULTS, metavar="FOLDER")
+    parser.add_argument("--into", type=Path, metavar="FOLDER", help="build/proof")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     return parser.parse_args()
 

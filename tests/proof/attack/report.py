@@ -20,12 +20,17 @@ typed in. One suite: `./scripts/prove kills`. What was interrupted goes on with
 
 def write(target: Path, results: Path, suites: Iterable[str]) -> None:
     """Write the table of whatever long results are there."""
+    suites = tuple(suites)
     found = [
         json.loads(path.read_text("utf-8"))
         for suite in suites
         if (path := results / f"{suite}.json").exists()
     ]
-    parts = [HEAD, *(_section(result) for result in found if result["long"])]
+    done = [result for result in found if result["long"]]
+    missing = [suite for suite in suites if suite not in {result["suite"] for result in done}]
+    parts = [HEAD, *(_section(result) for result in done)]
+    if missing:
+        parts.append(f"Not run yet in the long form: {', '.join(missing)}.\n")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text("\n".join(parts), encoding="utf-8")
 

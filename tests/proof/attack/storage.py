@@ -87,7 +87,7 @@ def _calls_that_fail(tally: Tally, url: str, long: bool) -> None:
     place.remove()
     cases = []
     for call, error in (("fdatasync", "EIO"), ("pwrite64", "ENOSPC"), ("pwrite64", "EIO")):
-        step = max(1, counts[call] // (40 if long else 2))
+        step = max(1, counts[call] // (15 if long else 2))
         for number in range(1, counts[call], step):
             cases.append(Failing(what.format(call, error), url, call, error, f"{number}"))
             cases.append(Failing(what.format(call, error), url, call, error, f"{number}+"))
@@ -134,7 +134,7 @@ def _small_disks(tally: Tally, folder: Path, url: str, long: bool) -> None:
     if reason := _why_no_mount():
         tally.note(FULL, reason)
         return
-    for number, free in enumerate(range(0, 80, 2 if long else 40)):
+    for number, free in enumerate(range(0, 80, 4 if long else 40)):
         with _mounted(folder / f"full-{number}", 4096) as disk:
             place = Place(disk, url).prepare()
             tally.tried(FULL, _on_full_disk(place, free))
