@@ -1,13 +1,18 @@
-"""The models that are known, as data: `catalogue.json` beside this file, in order of preference."""
+"""The models that are known, as data.
+
+`catalogue.json` beside this file has those that come with the program, in order of preference;
+`models.json` in the data folder has those that a person has added (see `models.added`).
+"""
 
 from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from models.errors import UnknownModel
+from local import folders
+from models.errors import Damaged, UnknownModel
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=100)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -50,6 +55,8 @@ class Model(_Data):
     hub: HubFile | None = None
     parts: tuple[Part, ...] = ()
     """The package source: joined in this order they are the file."""
+    path: Path | None = None
+    """A person's own file where it lies, which is neither fetched nor changed."""
 
     @property
     def filename(self) -> str:
@@ -58,7 +65,7 @@ class Model(_Data):
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
-        if self.hub is None and not self.parts:
+        if self.hub is None and not self.parts and self.path is None:
             raise ValueError(f"{self.name} has no source")
         if self.parts and sum(part.bytes for part in self.parts) != self.bytes:
             raise ValueError(f"the parts of {self.name} do not add up to its size")
@@ -72,10 +79,12 @@ class Catalogue(_Data):
 
     default: str
     models: tuple[Model, ...]
+    added: tuple[Model, ...] = ()
+    """Those that a person has added. They are used only by name."""
 
     @model_validator(mode="after")
     def _names_are_keys(self) -> Self:
-        names = [model.name for model in self.models]
+        names = [model.name for model in (*self.models, *self.added)]
         if len(set(names)) != len(names):
             raise ValueError("two models have the same name")
         if self.default not in names:
@@ -88,10 +97,11 @@ class Catalogue(_Data):
         Raises:
             UnknownModel: there is none; the message lists the names.
         """
-        for model in self.models:
+        every = (*self.models, *self.added)
+        for model in every:
             if model.name == name:
                 return model
-        known = ", ".join(model.name for model in self.models)
+        known = ", ".join(model.name for model in every)
         raise UnknownModel(f"There is no model {name!r}. There are: {known}.")
 
     def choices(self, name: str | None) -> tuple[Model, ...]:
@@ -102,7 +112,34 @@ class Catalogue(_Data):
         return self.models[self.models.index(first) :]
 
 
+class Added(_Data):
+    """The file of the models that a person has added."""
+
+    models: tuple[Model, ...] = ()
+
+
 def load(path: Path | None = None) -> Catalogue:
-    """Read a catalogue, by default the one beside this file."""
-    path = path or Path(__file__).with_name("catalogue.json")
-    return Catalogue.model_validate_json(path.read_bytes())
+    """Read a catalogue, by default the one beside this file and what a person has added to it."""
+    if path is not None:
+        return Catalogue.model_validate_json(path.read_bytes())
+    known = load(Path(__file__).with_name("catalogue.json"))
+    return known.model_copy(update={"added": load_added()})
+
+
+def added_path() -> Path:
+    """The file of the models that a person has added."""
+    return folders.data() / "models.json"
+
+
+def load_added() -> tuple[Model, ...]:
+    """The models that a person has added. Raises `Damaged` where their file cannot be read."""
+    path = added_path()
+    try:
+        return Added.model_validate_json(path.read_bytes()).models
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValidationError) as error:
+        reason = str(error).splitlines()[0]
+        raise Damaged(
+            f"{path} cannot be read ({reason}). Move it away and add your models again."
+        ) from None

@@ -2,6 +2,7 @@
 
 ModelError
 ├── UnknownModel      no such name in the catalogue
+├── NotAdded          it cannot be added like this
 ├── NotFetched        it is known, but not on this machine
 ├── Damaged           what lies on disk is not what it should be
 │   └── NotGguf       … not even a GGUF file that can be loaded safely
@@ -20,6 +21,10 @@ class ModelError(Exception):
 
 
 class UnknownModel(ModelError):
+    pass
+
+
+class NotAdded(ModelError):
     pass
 
 

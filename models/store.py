@@ -51,7 +51,7 @@ class Store:
 
     def path(self, model: Model) -> Path:
         """Where the file of a model is, or would be."""
-        return self.folder / model.filename
+        return model.path or self.folder / model.filename
 
     def verify(self, name: str) -> Resolved:
         """Check a file that should be there.
@@ -68,10 +68,15 @@ class Store:
         model = self.catalogue.find(name)
         path = self.path(model)
         if not path.exists():
+            if model.path is not None:
+                raise NotFetched(f"{path} is gone. Put it back, or add {name} anew.")
             raise NotFetched(f"{name} is not here yet. Get it with: uitweg models fetch {name}")
         problem = _difference(model, path)
         if problem:
-            raise Damaged(f"{path} {problem}. Get it anew with: uitweg models fetch {name}")
+            anew = f"Get it anew with: uitweg models fetch {name}"
+            if model.path is not None:
+                anew = f"If that is meant: uitweg models add {name} --path {path}"
+            raise Damaged(f"{path} {problem}. {anew}")
         gguf.check(path)
         return Resolved(name, path, model.sha256, model.bytes, model.profile)
 
@@ -105,8 +110,10 @@ class Store:
         raise failure
 
     def _ensure(self, model: Model, silent: dict[str, str], progress: Progress) -> Resolved:
+        if model.path is not None:
+            return self.verify(model.name)
         folders.make(self.folder)
-        with _alone(self.path(model), model.name, progress):
+        with alone(self.path(model), model.name, progress):
             try:
                 return self.verify(model.name)
             except NotFetched:
@@ -187,7 +194,7 @@ def _difference(model: Model, path: Path) -> str | None:
 
 
 @contextmanager
-def _alone(path: Path, name: str, progress: Progress) -> Iterator[None]:
+def alone(path: Path, name: str, progress: Progress) -> Iterator[None]:
     """Hold the lock of one file; say so when that means waiting."""
     lock = FileLock(path.with_suffix(".gguf.lock"))
     try:

@@ -60,7 +60,7 @@ COMMANDS = {
     "doctor": Entry("uitweg.commands.doctor:doctor", "Say what is wrong here, and with a model."),
     "config": Entry("uitweg.commands.config:config", "Show the settings, and where from."),
     "record": Entry("uitweg.commands.record:record", "Write a run as a file to play back."),
-    "models": Entry("uitweg.commands.models:app", "The model files: list, fetch, verify, path."),
+    "models": Entry("uitweg.commands.models:app", "The model files: list, add, fetch, verify."),
     "bench": Entry("uitweg.commands.bench:app", "Measure the engine on this machine."),
 }
 

@@ -65,8 +65,11 @@ def start_all(
                     api_key=endpoint.api_key,
                     port=ports.page,
                     rules=rules_path(),
+                    limits=held.config.limits,
+                    prices=held.config.prices,
+                    profile=held.config.profile,
                     tools=own,
-                    observer=spans and spans.on_event,
+                    observer=None if spans is None else spans.on_event,
                 ),
                 on_url=lambda url: typer.echo(f"For another browser: {url}"),
             )

@@ -50,6 +50,25 @@ def test_a_model_that_is_here(small_model, monkeypatch, capsys):
     assert capsys.readouterr().out == f"{small_model.path}\n"
 
 
+@pytest.mark.engine
+def test_a_model_of_ones_own(tmp_path, monkeypatch, capsys, small_model):
+    monkeypatch.setenv("UITWEG_DATA", str(tmp_path / "data"))
+    assert run(["models", "add", "mine", "--path", str(small_model.path)]) == 0
+    assert "uitweg serve --model mine" in capsys.readouterr().out
+    assert run(["models", "path", "mine"]) == 0
+    assert capsys.readouterr().out == f"{small_model.path}\n"
+    assert run(["models", "list"]) == 0
+    assert f"Added by you: {small_model.path}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "given", [[], ["--repo", "a/b"], ["--path", "x", "--repo", "a/b"], ["--file", "x"]]
+)
+def test_a_model_is_added_in_one_way_or_the_other(given, capsys):
+    assert run(["models", "add", "mine", *given]) == 2
+    assert "Give either --path" in capsys.readouterr().err
+
+
 def test_fetch_tells_each_reason_in_a_line(monkeypatch, capsys):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")

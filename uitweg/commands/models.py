@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +13,7 @@ from models.store import Resolved, Store
 from uitweg.commands.optimise import optimise
 
 app = typer.Typer(
-    help="The model files: list, fetch, verify, path, optimise.",
+    help="The model files: list, add, fetch, verify, path, optimise.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -26,8 +27,9 @@ Name = Annotated[str, typer.Argument(help="A name that `uitweg models list` show
 def list_models() -> None:
     """Show every model that is known, and which of them are here."""
     store = Store()
-    for model in store.catalogue.models:
-        marks = ["here" if store.path(model).exists() else "not fetched"]
+    for model in (*store.catalogue.models, *store.catalogue.added):
+        absent = "not fetched" if model.path is None else "gone"
+        marks = ["here" if store.path(model).exists() else absent]
         if model.name == store.catalogue.default:
             marks.append("default")
         size = megabytes(model.bytes)
@@ -36,6 +38,34 @@ def list_models() -> None:
     for own in made.every(store.folder):
         typer.echo(f"{own.name:30} {megabytes(own.bytes):>7}  made here of {own.made_of}")
         typer.echo(f"    {own.how}")
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="What it is to be called here.")],
+    path: Annotated[Path | None, typer.Option(help="A GGUF file, which stays where it is.")] = None,
+    repo: Annotated[
+        str | None, typer.Option(help="Or a repository of the hub.", metavar="OWNER/NAME")
+    ] = None,
+    file: Annotated[str | None, typer.Option(help="The GGUF file in it.")] = None,
+    revision: Annotated[
+        str | None, typer.Option(help="The commit of it, all 40 digits.", metavar="SHA")
+    ] = None,
+) -> None:
+    """Add a GGUF model of your own. Its digest is noted now and checked at every use.
+
+    Example: uitweg models add mine --path ~/models/mine.gguf
+    """
+    from models.added import add_file, add_from_hub
+
+    if path is not None and not (repo or file or revision):
+        model = add_file(name, path)
+    elif path is None and repo and file and revision:
+        model = add_from_hub(name, repo, file, revision, Lines())
+    else:
+        raise typer.BadParameter("Give either --path, or --repo, --file and --revision together.")
+    typer.echo(f"{model.name} is added, SHA-256 {model.sha256}. To host it:")
+    typer.echo(f"  uitweg serve --model {model.name}")
 
 
 @app.command()

@@ -21,6 +21,8 @@ from uitweg.doctor.ports import check_ports
 
 ROOM = 2_000_000_000
 """Bytes for a model, and for what is built around it."""
+MODEL_MEMORY = 1_000_000_000
+"""Bytes for the default model: its weights of 0.5 GB, its context and its buffers."""
 RUN_ROOM = 200_000_000
 """Bytes for runs."""
 
@@ -86,21 +88,14 @@ def _engine() -> Iterator[Check]:
 
 def _memory() -> Check:
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    needed = _default_bytes() * 2
+    needed = MODEL_MEMORY
     found = f"{total / 1e9:.1f} GB"
     if total >= needed:
         return Check("memory", "ok", found)
-    return Check(
-        "memory",
-        "wrong",
-        found,
-        f"The default model wants about {needed / 1e9:.1f} GB. Take a smaller one with --model.",
+    advice = (
+        f"The default model wants about {needed / 1e9:.1f} GB. Take a smaller one with --model."
     )
-
-
-def _default_bytes() -> int:
-    catalogue = Models().catalogue
-    return catalogue.find(catalogue.default).bytes
+    return Check("memory", "wrong", found, advice)
 
 
 def _disk() -> Iterator[Check]:
@@ -123,9 +118,13 @@ def _disk() -> Iterator[Check]:
 
 def _model() -> Iterator[Check]:
     """The default model or what stands in for it; and every other file that is here."""
-    models = Models()
+    try:
+        models = Models()
+    except ModelError as error:  # the list of added models is damaged
+        yield Check("model", "wrong", *_split(str(error)))
+        return
     good: list[str] = []
-    for model in models.catalogue.models:
+    for model in (*models.catalogue.models, *models.catalogue.added):
         try:
             models.verify(model.name)
             good.append(model.name)
