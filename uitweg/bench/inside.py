@@ -126,9 +126,8 @@ def call_cost(setup: Setup, rounds: int) -> float:
         request = parse_request(json.dumps(work.task(2)).encode())
         prompt = Prompts(engine.model).tokens(request)
         tools = request.callable_tools
-        ratios = []
+        seconds: dict[bool, list[float]] = {False: [], True: []}
         for number in range(rounds + 1):
-            times = []
             for constrained in (False, True) if number % 2 else (True, False):
                 grammars = CallGrammars(tools) if constrained else None
                 sink = _Calls([tool.name for tool in tools], grammars)
@@ -136,11 +135,10 @@ def call_cost(setup: Setup, rounds: int) -> float:
                 sink.over.wait()
                 if sink.ending is None:
                     raise RuntimeError("the engine failed")
-                seconds = sink.ending.decode_s / max(1, sink.ending.completion_tokens - 1)
-                times.append((constrained, seconds))
-            by = dict(times)
-            if number:
-                ratios.append(by[True] / by[False])
-        return median(ratios)
+                each = sink.ending.decode_s / max(1, sink.ending.completion_tokens - 1)
+                # The first round only makes the two alike: it fills the cache.
+                if number:
+                    seconds[constrained].append(each)
+        return median(seconds[True]) / median(seconds[False])
     finally:
         engine.close()
