@@ -17,7 +17,7 @@ NOTHING = "(no output)"
 """Instead of an empty tool message, which a model takes for success."""
 
 
-class UnreadableOutput(Exception):  # noqa: N818 - said of the output, which is what is wrong
+class UnreadableOutput(Exception):
     """The tool returned something that has no text form."""
 
 

@@ -20,7 +20,7 @@ MAX_ARGUMENT_CHARS = 256 * 1024
 _KEY_ORDER = ("type", "description", "enum", "properties", "items", "required")
 
 
-class InvalidArguments(Exception):  # noqa: N818 - said of the arguments, which is what is wrong
+class InvalidArguments(Exception):
     """The arguments do not fit the tool, which did not run. The text is for the model."""
 
 
