@@ -79,7 +79,9 @@ def test_a_part_of_an_experiment_by_name(tmp_path: Path):
         plan.only("task", ["two"])
 
 
-@pytest.mark.parametrize("name", ["six", "policies", "held_out", "held_out_2", "dev", "dev_not_in_files"])
+@pytest.mark.parametrize(
+    "name", ["six", "policies", "held_out", "held_out_2", "dev", "dev_not_in_files"]
+)
 def test_the_files_that_come_with_the_project_can_be_read(name: str):
     assert read_plan(SHIPPED / f"{name}.toml").name == name
 
