@@ -24,10 +24,11 @@ from server.engine.sequences import Sequence, Sequences, shared_length
 
 log = logging.getLogger(__name__)
 
-PIECE_ALONE = 256
-"""Prompt tokens of a step when nobody else waits for it."""
-PIECE_BESIDE = 64
-"""Prompt tokens of a step in which replies are being written too."""
+PIECE_ALONE = 128
+"""Prompt tokens of a step when no reply is being written: newcomers wait for a step's end."""
+PIECE_SECONDS = 0.25
+"""How long a piece of a prompt may keep the replies waiting that are being written."""
+SMALLEST_PIECE = 16
 WORTH_WAITING = 32
 """A request waits for another's prefill if that saves it so many tokens."""
 
@@ -212,7 +213,7 @@ class Scheduler:
         writing = [r for r in self._live if r.next is not None]
         rows = [self._next_rows(reply, len(writing)) for reply in writing]
         replies = list(writing)
-        budget = PIECE_BESIDE if writing else PIECE_ALONE
+        budget = self._piece_beside() if writing else PIECE_ALONE
         taken = sum(len(group.tokens) for group in rows)
         budget = min(budget, self._context.settings.batch - taken)
         for reply in self._live:
@@ -223,6 +224,15 @@ class Scheduler:
                 budget -= len(piece.tokens)
         self._sequences.make_room(sum(len(group.tokens) for group in rows))
         return rows, replies
+
+    def _piece_beside(self) -> int:
+        """Prompt tokens that take `PIECE_SECONDS`, by all that was computed so far."""
+        figures = self._figures
+        if not figures.prefill_seconds:
+            return SMALLEST_PIECE
+        fitting = int(PIECE_SECONDS * figures.prefill_tokens / figures.prefill_seconds)
+        pieces = max(1, min(fitting, PIECE_ALONE) // SMALLEST_PIECE)
+        return pieces * SMALLEST_PIECE
 
     def _next_rows(self, reply: Reply, writing: int) -> Rows:
         """A reply's next token and what is guessed to follow, if it is written alone."""

@@ -41,6 +41,7 @@ async def ask(client: httpx.AsyncClient, root: str, body: dict[str, Any]) -> Tim
     texts: list[str] = []
     calls: dict[int, dict[str, str]] = {}
     usage: dict[str, Any] = {}
+    pieces = 0
     async with client.stream("POST", f"{root}/v1/chat/completions", json=body) as response:
         if response.status_code != httpx.codes.OK:
             await response.aread()
@@ -55,10 +56,12 @@ async def ask(client: httpx.AsyncClient, root: str, body: dict[str, Any]) -> Tim
                 if delta.get("content") or delta.get("tool_calls") or choice["finish_reason"]:
                     first = first or time.monotonic() - begun
                 texts.append(delta.get("content") or "")
+                pieces += bool(delta.get("content"))
                 _add_calls(calls, delta.get("tool_calls") or ())
     whole = time.monotonic() - begun
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
-    made = usage.get("completion_tokens", 0)
+    # Where a server gives no usage in a stream, its pieces are counted: one is one token.
+    made = usage.get("completion_tokens") or pieces
     return Timed(first or whole, whole, made, cached, "".join(texts), tuple(calls.values()))
 
 

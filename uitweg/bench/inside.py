@@ -133,8 +133,8 @@ def call_cost(setup: Setup, rounds: int) -> float:
                 sink = _Calls([tool.name for tool in tools], grammars)
                 engine.submit(Job(np.array(prompt), 96, sink))
                 sink.over.wait()
-                if sink.ending is None:
-                    raise RuntimeError("the engine failed")
+                if sink.ending is None or sink.constrained != constrained:
+                    raise RuntimeError("the engine failed, or the model made no call")
                 each = sink.ending.decode_s / max(1, sink.ending.completion_tokens - 1)
                 # The first round only makes the two alike: it fills the cache.
                 if number:
