@@ -28,16 +28,17 @@ _marks = itertools.count(int(time.time()))
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The figures of one case, a list a server, in rounds."""
+    """The figures of one case, a list a server, in rounds; empty where a server failed."""
 
     title: str
     unit: str
     more_is_better: bool
     rounds: dict[str, list[float]] = field(default_factory=dict)
 
-    def median(self, server: str) -> float:
-        """Of all rounds."""
-        return median(self.rounds[server])
+    def median(self, server: str) -> float | None:
+        """Of all rounds that gave a figure; None where none did."""
+        figures = self.rounds.get(server)
+        return median(figures) if figures else None
 
 
 async def decode_alone(client: httpx.AsyncClient, root: str, _mark: str) -> float:
@@ -104,7 +105,11 @@ async def _measure(
                 # The order changes every round, so that being first helps nobody.
                 for server in servers[:: 1 if number % 2 else -1]:
                     mark = f"[{next(_marks)}] "
-                    figure = await case(client, server.root, mark)
-                    results[name].rounds.setdefault(server.name, []).append(figure)
-                    say(f"{title}, round {number + 1}: {server.name} {figure:.1f} {unit}")
+                    figures = results[name].rounds.setdefault(server.name, [])
+                    try:
+                        figures.append(await case(client, server.root, mark))
+                    except httpx.HTTPError as error:
+                        say(f"{title}: {server.name} fails: {error}")
+                        continue
+                    say(f"{title}, round {number + 1}: {server.name} {figures[-1]:.1f} {unit}")
     return results

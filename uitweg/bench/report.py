@@ -18,10 +18,11 @@ def table(results: Mapping[str, Measured]) -> list[str]:
 
     The ratio is so put that more than 1 is better for us, whatever the unit.
     """
-    servers = list(next(iter(results.values())).rounds)
+    servers = list({name: None for measured in results.values() for name in measured.rounds})
     rows = [["", *servers, "ratio"]] if len(servers) > 1 else [["", *servers]]
     for measured in results.values():
-        figures = [f"{measured.median(name):.1f} {measured.unit}" for name in servers]
+        medians = [measured.median(name) for name in servers]
+        figures = ["fails" if m is None else f"{m:.1f} {measured.unit}" for m in medians]
         ratio = [_ratio(measured)] if len(servers) > 1 else []
         rows.append([measured.title, *figures, *ratio])
     return markdown(rows)
@@ -61,7 +62,10 @@ def save(path: Path, what: Mapping[str, Any], results: Mapping[str, Measured]) -
 
 
 def _ratio(measured: Measured) -> str:
-    peers = [measured.median(name) for name in measured.rounds if name != OURS]
-    ours = measured.median(OURS)
+    medians = {name: measured.median(name) for name in measured.rounds}
+    ours = medians.pop(OURS)
+    peers = [figure for figure in medians.values() if figure is not None]
+    if ours is None or not peers:
+        return ""
     best = max(peers) if measured.more_is_better else min(peers)
     return f"{ours / best if measured.more_is_better else best / ours:.2f}"

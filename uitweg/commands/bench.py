@@ -54,8 +54,9 @@ def bench(
         peers.add_transformers(results["tasks"], setup, against, _say)
     for line in report.table(results):
         typer.echo(line)
-    if "alone" in names:
-        typer.echo(_roofline(setup.model, setup.threads, results["alone"].median(report.OURS)))
+    rate = results["alone"].median(report.OURS) if "alone" in names else None
+    if rate is not None:
+        typer.echo(_roofline(setup.model, setup.threads, rate))
     if save is not None:
         report.save(save, {"model": name, "machine": report.machine(setup.threads)}, results)
 

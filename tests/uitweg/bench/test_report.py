@@ -14,7 +14,7 @@ from uitweg.commands.optimise import compared, tasks_compared
 from uitweg.main import run
 
 SPEED = Measured("speed", "tokens/s", True, {"uitweg": [30, 33, 36], "peer": [30, 30, 31]})
-WAIT = Measured("wait", "ms", False, {"uitweg": [50], "peer": [100], "other": [80]})
+WAIT = Measured("wait", "ms", False, {"broken": [], "uitweg": [50], "peer": [100], "other": [80]})
 
 
 def test_a_ratio_above_one_is_better_for_us_whatever_the_unit() -> None:
