@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 SUITES = sorted(
     path.stem for path in (HERE / "attack").glob("*.py") if "\nTITLE = " in path.read_text()
 )
-SECONDS = 240
+SECONDS = 900
 
 
 @pytest.mark.parametrize("suite", SUITES)

@@ -38,7 +38,7 @@ def attack(tally: Tally, folder: Path, long: bool) -> None:
         undisturbed, _ = examine(place)
         place.remove()
         jumped = 0
-        for _ in range(30 if long else 2):
+        for _ in range(15 if long else 2):
             place = new_place(url)
             problem = _under(library, "carry", place)
             ending, wrong = examine(place) if problem is None else (None, None)
@@ -49,7 +49,7 @@ def attack(tally: Tally, folder: Path, long: bool) -> None:
             tally.tried(ORDER, problem)
             place.remove()
         tally.note(ORDER, f"{jumped} times an event's clock was before that of the one before it")
-        for _ in range(10 if long else 1):
+        for _ in range(5 if long else 1):
             place = new_place(url)
             tally.tried(DEADLINE, _under(library, "deadline", place))
             place.remove()
@@ -71,7 +71,7 @@ def _under(library: Path, what: str, place: Place) -> str | None:
     environment = {**os.environ, "LD_PRELOAD": str(library)}
     try:
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=60, check=False
+            command, env=environment, capture_output=True, text=True, timeout=300, check=False
         )
     except subprocess.TimeoutExpired:
         return "it hangs"

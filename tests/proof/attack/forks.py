@@ -20,7 +20,7 @@ Point = TypeVar("Point")
 Found = TypeVar("Found")
 
 WORKERS = 2
-SECONDS = 60.0
+SECONDS = 300.0
 """No piece of work here takes longer unless it hangs."""
 HUNG = -1000
 

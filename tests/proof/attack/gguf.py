@@ -22,7 +22,7 @@ REAL = "smollm2-135m-instruct"
 REAL_HEADER = 1_700_000
 """Bytes: about where its header ends."""
 NUMBERS = (0, 1, 2, 31, 255, 2**31, 2**32 - 1, 2**40, 2**63, 2**64 - 1)
-LOAD_SECONDS = 60.0
+LOAD_SECONDS = 300.0
 
 
 class Mutation(NamedTuple):

@@ -21,8 +21,9 @@ from harness.store import Step, Store
 
 TITLE = "Kill points"
 RANDOM_KILLS = 500
-TYPICAL_SECONDS = 1.0
-"""About what the reference run takes: random kills fall within it."""
+EVERY_WRITE = 3
+"""Of the writes every third is tried, of all other calls each one: between two flushes one write
+leaves the file like the next, since what was written before a SIGKILL stays written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,17 @@ def attack(tally: Tally, folder: Path, long: bool) -> None:
     """Kill, resume, and hold the end against the undisturbed run's."""
     with provider() as url:
         place = new_place(url)
+        started = time.monotonic()
         Fork(partial(carry, place)).wait()
+        seconds = time.monotonic() - started
         undisturbed, problem = examine(place)
         tally.tried("the undisturbed run", problem)
         place.remove()
-        kills = [*_at_steps(url, long), *_at_random(url, long), *_at_calls(url, long, tally)]
+        kills = [
+            *_at_steps(url, long),
+            *_at_random(url, long, seconds),
+            *_at_calls(url, long, tally),
+        ]
         _judge(tally, undisturbed, shared(_suffer, kills))
 
 
@@ -97,17 +104,18 @@ def _at_steps(url: str, long: bool) -> list[Kill]:
     return before + after
 
 
-def _at_random(url: str, long: bool) -> list[Kill]:
+def _at_random(url: str, long: bool, seconds: float) -> list[Kill]:
+    """At any moment of the `seconds` that the undisturbed run took."""
     rng = random.Random(7)
     kills = [
-        Kill("SIGKILL at a random moment", url, moments=[rng.uniform(0, TYPICAL_SECONDS)])
+        Kill("SIGKILL at a random moment", url, moments=[rng.uniform(0, seconds)])
         for _ in range(RANDOM_KILLS if long else 10)
     ]
     again = [
         Kill(
             "SIGKILL at three random moments, two of them in the recovery",
             url,
-            moments=[rng.uniform(0, TYPICAL_SECONDS / 2) for _ in range(3)],
+            moments=[rng.uniform(0, seconds / 2) for _ in range(3)],
         )
         for _ in range(100 if long else 3)
     ]
@@ -126,10 +134,11 @@ def _at_calls(url: str, long: bool, tally: Tally) -> list[Kill]:
     place.remove()
     kills: list[Kill] = []
     for call, count in counts.items():
-        numbers = range(1, count + 1) if long else range(1, count + 1, max(1, count // 3))
+        each = EVERY_WRITE if call == "pwrite64" else 1
+        numbers = range(1, count + 1, each if long else max(1, count // 3))
         kills += [Kill(what.format(call), url, calls=[(call, n)]) for n in numbers]
     syncs = counts["fdatasync"]
-    firsts = range(1, syncs, max(1, syncs // (8 if long else 1)))
+    firsts = range(1, syncs, max(1, syncs // (4 if long else 1)))
     kills += [
         Kill(f"SIGKILL at an fdatasync, and at {call} number n of the recovery", url,
              calls=[("fdatasync", first), (call, second)])

@@ -86,7 +86,7 @@ async def _all(tally: Tally, folder: Path, cases: list[Case], endings: Counter[s
 
 async def _bounded(place: Place, case: Case, endings: Counter[str]) -> str | None:
     try:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(300):
             return await _try(place, case, endings)
     except TimeoutError:
         return "it hangs"

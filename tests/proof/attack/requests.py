@@ -35,7 +35,7 @@ REQUESTS = 5_000
 """In the long form. The other 15,000 come from `attack.sockets`, which makes them sooner."""
 SMALL = 200
 BATCH = 20
-SECONDS = 30
+SECONDS = 120
 """After so long without an answer a request counts as hanging."""
 ENDLESS = ("/live", "/runs/{run_id}/live")
 """Streams that only end with the page; `attack.sockets` is about those."""

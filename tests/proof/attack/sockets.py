@@ -22,7 +22,7 @@ from attack.tally import Tally
 TITLE = "Raw requests, slow and many clients"
 REQUESTS = 15_000
 SMALL = 400
-SECONDS = 30.0
+SECONDS = 120.0
 FORM = "application/x-www-form-urlencoded"
 CALL = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
 TOOL = {"type": "function", "function": {"name": "read_file", "parameters": {"type": "object"}}}

@@ -15,7 +15,7 @@ from server.template import ChatTemplate
 from server.wire import parse_request
 
 TITLE = "Chat templates that try to break out"
-SECONDS = 30.0
+SECONDS = 120.0
 MEMORY = 2 * 1024**3
 STARVED = "it took more memory than it may"
 MARK = "5f1e-broken-out"

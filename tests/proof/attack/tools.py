@@ -25,7 +25,7 @@ from harness.tools import list_files
 TITLE = "Tools that do what they should not"
 MOST_SAID = 20_000
 """Characters of a tool message: 8 KiB of text, more where bytes are written as `\\xff`."""
-SECONDS = 40.0
+SECONDS = 300.0
 TOOLS = {tool.name: tool for tool in (*bad_tools.WITHOUT_END, *bad_tools.WITH_END)}
 
 
@@ -44,7 +44,7 @@ def attack(tally: Tally, folder: Path, long: bool) -> None:
         *(Case("stopped by a person", t.name, True) for t in bad_tools.WITHOUT_END),
         *(Case("ends by itself", tool.name, False) for tool in bad_tools.WITH_END),
     ]
-    for case, problem in shared(_try, cases * (10 if long else 1)):
+    for case, problem in shared(_try, cases * (4 if long else 1)):
         tally.tried(case.what, problem and f"{case.tool}: {problem}")
 
 
