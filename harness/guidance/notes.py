@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,7 @@ SYSTEM = "You answer a question about files from notes. Answer in one short sent
 """Leave to say that the notes do not tell is not given: a small model takes it far too often,
 and answers that the notes do not hold are found by the policy `check`."""
 
+_SIZE = re.compile(r"\b(?:larg|small|big|size|byte|short|long|heav|tin)\w*", re.IGNORECASE)
 _A_FILE = re.compile(r"\bfile\b", re.IGNORECASE)
 
 
@@ -130,7 +131,8 @@ def _names(content: str) -> tuple[str, ...] | None:
 def window(task: str, notes: Notes) -> list[Message]:
     """The clean window: the notes that bear on the task, then the task."""
     names = relevant(task, notes.files)
-    parts = [*_listing(notes), *_texts(task, notes, names), *_found(task, notes, names)]
+    parts = [*_listing(notes), *_texts(task, notes, names), *_sizes(task, notes)]
+    parts += _found(task, notes, names)
     parts += [f"{o.tool} {o.args}".strip() + f": {o.content.strip()}" for o in notes.others]
     wants_name = _A_FILE.search(task) and not named_files(task, notes.files)
     question = f"{task} Name the file." if wants_name else task
@@ -158,27 +160,22 @@ def _quoted(words: Sequence[str]) -> str:
 def _listing(notes: Notes) -> list[str]:
     if notes.listing is None:
         return []
-    sizes = {name: len(text.encode()) for name, text in notes.files.items()}
-    all_known = all(name in sizes for name in notes.listing) and len(sizes) > 1
-    marks = _marks(sizes) if all_known else {}
-    lines = [f"- {name}{_size(sizes.get(name))}{marks.get(name, '')}" for name in notes.listing]
     number = len(notes.listing)
     there = "There is 1 file" if number == 1 else f"There are {number} files"
-    return [f"{there} in the folder:\n" + "\n".join(lines)]
+    return [f"{there} in the folder:\n" + "\n".join(f"- {name}" for name in notes.listing)]
 
 
-def _size(size: int | None) -> str:
-    return "" if size is None else f": {size} bytes"
-
-
-def _marks(sizes: Mapping[str, int]) -> dict[str, str]:
-    """Which is the largest and which the smallest, where that is one file."""
-    marks = {}
-    for value, word in ((max(sizes.values()), "largest"), (min(sizes.values()), "smallest")):
+def _sizes(task: str, notes: Notes) -> list[str]:
+    """The sizes of the files, where the task asks for such a thing and all were read."""
+    sizes = {name: len(text.encode()) for name, text in notes.files.items()}
+    if not _SIZE.search(task) or not sizes or not set(notes.listing or ()) <= sizes.keys():
+        return []
+    said = [f"{name} has {size} bytes." for name, size in sizes.items()]
+    for word, value in (("largest", max(sizes.values())), ("smallest", min(sizes.values()))):
         names = [name for name, size in sizes.items() if size == value]
-        if len(names) == 1:
-            marks[names[0]] = f", the {word} file"
-    return marks
+        if len(names) == 1 and len(sizes) > 1:
+            said.append(f"The {word} file is {names[0]}, with {value} bytes.")
+    return [" ".join(said)]
 
 
 def _texts(task: str, notes: Notes, names: Sequence[str]) -> list[str]:

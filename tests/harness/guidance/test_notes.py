@@ -12,23 +12,26 @@ def demo() -> Notes:
     return Notes(listing=("a.log", "b.log"), files=files, call_ids=["1", "2", "3"])
 
 
-def test_a_listing_says_how_many_and_which_is_the_largest():
+def test_a_listing_says_how_many_there_are():
+    assert "There are 2 files in the folder:\n- a.log\n- b.log" in text_of("?", demo())
+
+
+def test_sizes_are_said_where_they_are_asked_for():
     text = text_of("Which file is the largest?", demo())
-    assert "There are 2 files in the folder:" in text
-    assert "- b.log: 15 bytes, the largest file" in text
-    assert "- a.log: 4 bytes, the smallest file" in text
+    assert "a.log has 4 bytes. b.log has 15 bytes." in text
+    assert "The largest file is b.log, with 15 bytes. The smallest file is a.log" in text
+    assert "bytes" not in text_of("What do the files say?", demo())
 
 
 def test_nothing_is_compared_before_all_files_were_read():
     notes = demo()
     del notes.files["b.log"]
-    text = text_of("Which file is the largest?", notes)
-    assert "largest file" not in text.replace("Which file is the largest?", "")
+    assert "bytes" not in text_of("Which file is the largest?", notes)
 
 
 def test_files_of_one_size_are_neither_largest_nor_smallest():
     notes = Notes(listing=("a", "b"), files={"a": "x", "b": "y"}, call_ids=["1"])
-    assert "the largest" not in text_of("How many?", notes)
+    assert "The largest file" not in text_of("Which is the largest?", notes)
 
 
 def test_what_only_one_file_mentions_is_said_and_the_others_are_left_out():
