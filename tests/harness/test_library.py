@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import harness
-from harness import Call, RunState, ScriptedModel, Store, run, run_sync, stream, tool
+from harness import Call, RunState, ScriptedModel, Stop, Store, run, run_sync, stream, tool
 
 
 @tool(effect="read")
@@ -46,6 +46,17 @@ async def test_leaving_the_stream_early_cancels_the_run(tmp_path: Path):
     await following.aclose()
     with Store.open(tmp_path / "r.db") as store:
         assert store.runs()[0].interruption_kind == "cancelled"
+
+
+async def test_a_stop_condition_of_ones_own(store):
+    state = await run(
+        "What?",
+        tools=[weather],
+        model=MODEL,
+        store=store,
+        stop_conditions=[lambda run: Stop("interrupted", "enough") if run.turns else None],
+    )
+    assert (state.status, state.reason, state.turns) == ("interrupted", "enough", 1)
 
 
 def test_every_public_name_is_there():

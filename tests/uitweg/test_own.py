@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -41,6 +42,18 @@ text = "I noted it."
 """
 
 
+TELLING = """\
+name = "telling"
+description = "Asks for the time."
+
+[[turn]]
+call = [{ tool = "time_get_current_time", arguments = '{"timezone":"UTC"}' }]
+
+[[turn]]
+text = "It is now."
+"""
+
+
 @pytest.fixture
 def noting(tmp_path, monkeypatch, port, home):
     """A folder with tools of one's own, and a model that asks for them."""
@@ -51,9 +64,15 @@ def noting(tmp_path, monkeypatch, port, home):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_tools.py").write_text(TOOLS)
     (tmp_path / "noting.toml").write_text(RECORDING)
+    (tmp_path / "telling.toml").write_text(TELLING)
     number = port()
     with hosted(
-        "serve", "--scripted", str(tmp_path / "noting.toml"), "--port", str(number)
+        "serve",
+        "--scripted",
+        str(tmp_path / "noting.toml"),
+        str(tmp_path / "telling.toml"),
+        "--port",
+        str(number),
     ) as process:
         wait_until_ready(local_url(number), Console(quiet=True), process)
         monkeypatch.setenv("LLM_BASE_URL", local_url(number))
@@ -89,6 +108,20 @@ def test_tools_of_the_settings_are_found_again_by_themselves(noting, uitweg):
     rules.write_text('[[rule]]\naction = "allow"\ntool = "note_*"\n')
     assert "matches note_down" in uitweg("rules").out
     assert uitweg("run", "Note it.").code == 0
+
+
+def test_an_mcp_server_of_the_projects_file(noting, uitweg):
+    (noting / "uitweg.toml").write_text(
+        f'model = "telling"\n[mcp.time]\ncommand = "{sys.executable}"\n'
+        'args = ["-m", "mcp_server_time"]\n'
+    )
+    assert "sets mcp.time" in uitweg("run", "What time is it?").err
+    assert uitweg("config", "--trust").code == 0
+    closing = uitweg("run", "What time is it?", "--json").closing
+    assert closing["interruption"]["tool_name"] == "time_get_current_time"
+    said = uitweg("approve", closing["run_id"], "--json")
+    assert said.closing["answer"] == "It is now."
+    assert "day_of_week" in uitweg("show", closing["run_id"]).out
 
 
 def test_what_cannot_be_loaded_starts_no_run(noting, uitweg):

@@ -92,9 +92,7 @@ def _memory() -> Check:
     found = f"{total / 1e9:.1f} GB"
     if total >= needed:
         return Check("memory", "ok", found)
-    advice = (
-        f"The default model wants about {needed / 1e9:.1f} GB. Take a smaller one with --model."
-    )
+    advice = f"The default model wants {needed / 1e9:.1f} GB. Take a smaller one with --model."
     return Check("memory", "wrong", found, advice)
 
 
