@@ -87,7 +87,7 @@ def open_context(browser: Browser, faults: Faults) -> Iterator[Callable[..., Bro
         given = {"viewport": {"width": 1280, "height": 860}, "storage_state": stack.cookies}
         context = browser.new_context(**(given | more))
         made.append(context)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(120_000)
         context.on("page", lambda page: _listen(page, faults))
         return context
 
