@@ -194,7 +194,8 @@ def prebuilt(folder: Path, page: str = PREBUILT) -> Path | None:
     for link in links:
         address, _, digest = urllib.parse.urljoin(page, link).partition("#sha256=")
         name = urllib.parse.unquote(address.rpartition("/")[2])
-        if name.startswith(f"llama_cpp_python-{VERSION}-py3-none-") and fits(name):
+        # One without a digest is not taken: it would run unchecked, and can be built instead.
+        if digest and name.startswith(f"llama_cpp_python-{VERSION}-py3-none-") and fits(name):
             return _take(address, digest, folder / name)
     return None
 
@@ -232,7 +233,7 @@ def _take(address: str, digest: str, target: Path) -> Path | None:
         say(f"{target.name} could not be fetched ({error}).")
         part.unlink(missing_ok=True)
         return None
-    if short or (digest and digest != found.hexdigest()):
+    if short or digest != found.hexdigest():
         say(f"{target.name} did not arrive as it should.")
         part.unlink()
         return None

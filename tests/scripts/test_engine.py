@@ -70,7 +70,7 @@ def test_a_ready_made_wheel_is_taken(engine, page, tmp_path):
 
 
 @linux
-@pytest.mark.parametrize("wrong", ["version", "system", "digest", "short", "gone"])
+@pytest.mark.parametrize("wrong", ["version", "system", "digest", "unsaid", "short", "gone"])
 def test_any_other_wheel_is_not(engine, page, tmp_path, wrong):
     offer(page)
     if wrong == "version":
@@ -79,6 +79,9 @@ def test_any_other_wheel_is_not(engine, page, tmp_path, wrong):
         offer(page, NAME.replace("linux_", "win_"))
     elif wrong == "digest":
         offer(page, digest="0" * 64)
+    elif wrong == "unsaid":
+        index = page.files["/whl/cpu/llama-cpp-python/"]
+        page.files["/whl/cpu/llama-cpp-python/"] = index.replace(b"#sha256=", b"#")
     elif wrong == "gone":
         del page.files[f"/whl/{NAME}"]
     else:
