@@ -51,7 +51,7 @@ def optimise(
     text = (resources.files("uitweg.bench") / "text.txt").read_text(encoding="utf-8")
     typer.echo("Measuring both files; nothing else should be busy now.", err=True)
     files = [source.path, target.path(store.folder)]
-    before, after = (engine.measure(path, text, threads) for path in files)
+    before, after = engine.measure(files, text, threads)
     for line in compared(before, after):
         typer.echo(line)
     typer.echo(tasks_compared(*[_turns(path) for path in files]))
