@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from harness.demo import copy_demo
@@ -26,22 +25,25 @@ def settings_for(
     Raises `SettingsError`, or a `ProviderFailed` where the server does not answer.
     """
     offered = find_model(offered_models(place.base_url, place.api_key, ASK_SECONDS), model)
-    folder = folder_named(config, workspace)
-    return of(offered, place.base_url, folder, limits, config.tools)
+    return of(offered, place.base_url, folder_named(config, workspace), limits, config)
 
 
 def of(
-    offered: OfferedModel, base_url: str, folder: Path, limits: Limits, own: Iterable[str] = ()
+    offered: OfferedModel, base_url: str, folder: Path, limits: Limits, config: PageConfig
 ) -> Settings:
-    """The settings for an offered model: its tools and the person's, its prices and guidance."""
+    """The settings for an offered model: its tools and the person's, its prices and guidance.
+
+    A scripted model keeps its own prices and the plain loop: any other would leave its script.
+    """
+    said = {} if offered.scripted else config.prices.model_dump(exclude_none=True)
     return Settings(
         base_url=base_url,
         model=offered.name,
         workspace=str(folder),
-        tools=(*(offered.tools or DEFAULT_TOOLS), *own),
+        tools=(*(offered.tools or DEFAULT_TOOLS), *config.tools),
         limits=limits,
-        prices=offered.prices,
-        guidance=policies_of("none" if offered.scripted else "default", offered.profile),
+        prices=offered.prices.model_copy(update=said),
+        guidance=policies_of("none" if offered.scripted else config.profile, offered.profile),
     )
 
 

@@ -138,12 +138,16 @@ class Carrier:
         with self._lock:
             return run_id in self._tasks or run_id in self._deciding
 
-    def close(self) -> None:
-        """End every run of this page, then the loop."""
+    def end_runs(self) -> None:
+        """Cancel every run of this page, also one that begins now, and wait for the endings."""
         self._end.cancel(STOPPED)
         with self._lock:
             tasks = list(self._tasks.values())
         wait(tasks, timeout=END_SECONDS)
+
+    def close(self) -> None:
+        """End every run of this page, then the loop."""
+        self.end_runs()
         with contextlib.suppress(TimeoutError):
             self._call(self._runner.aclose(), END_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -8,6 +8,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from harness.journal import OnEvent
+from harness.state import Limits, Prices
 from harness.tool import Tool
 from harness.tools import bundled_tools
 
@@ -38,6 +39,12 @@ class PageConfig:
     """The first start-up token; a random one when none is given."""
     rules: Path | None = None
     """The file of standing rules."""
+    limits: Limits = field(default_factory=Limits)
+    """What stands in the form of a new task; limits that it has no field for hold as they are."""
+    prices: Prices = field(default_factory=Prices)
+    """What real models cost, as far as the person says it: instead of what their server says."""
+    profile: str = "default"
+    """How runs of real models are helped: a name of `harness.profiles`."""
     tools: Mapping[str, Tool] = field(default_factory=dict)
     """The person's own tools, which every new task may use besides the bundled ones."""
     observer: OnEvent | None = None

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
+from flask import Flask
 from waitress import wasyncore  # type: ignore[import-untyped]  # it has no types
 from waitress.server import create_server  # type: ignore[import-untyped]  # the same
 
@@ -48,6 +49,9 @@ class Served:
         )
         self._thread = threading.Thread(target=self._server.run, name="page", daemon=True)
         self._thread.start()
+        # Half a second of work, which the first page would else wait for.
+        self._warm = threading.Thread(target=_compile_templates, args=(app,), daemon=True)
+        self._warm.start()
 
     @property
     def address(self) -> str:
@@ -62,16 +66,24 @@ class Served:
 
     def stop(self) -> None:
         """End the page: its runs are cancelled and recorded, nothing is left behind."""
+        # The runs first: whoever watches sees how they end.
+        self._services.carrier.end_runs()
         self._services.hub.close()
         self._server.task_dispatcher.shutdown(timeout=JOIN_SECONDS)
         # In the thread that owns the sockets; with none left its loop ends.
         self._server.trigger.pull_trigger(lambda: wasyncore.close_all(self._sockets))
         self._thread.join(JOIN_SECONDS)
+        self._warm.join(JOIN_SECONDS)
         self._services.close()
 
     def _token_used(self, _token: str) -> None:
         if self._on_url is not None:
             self._on_url(self.url)
+
+
+def _compile_templates(app: Flask) -> None:
+    for name in app.jinja_env.list_templates():
+        app.jinja_env.get_template(name)
 
 
 def serve(config: PageConfig, on_url: Callable[[str], None] | None = None) -> Served:

@@ -37,7 +37,8 @@ class NoBrowser(Exception):
 
 def launch(playwright: Playwright) -> Browser:
     """A Chromium: the one that is named, the system's, or Playwright's own."""
-    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     own = playwright.chromium.executable_path
     program = found or (own if Path(own).exists() else None)
     if program is None:

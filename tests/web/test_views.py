@@ -283,3 +283,24 @@ def test_rules_are_shown_with_what_they_match(page: Any, tmp_path: Any) -> None:
     assert shown == ["allow delete_file where path = *.log (matches delete_file)"]
     rules.write_text("nonsense")
     assert "cannot be read" in rules_shown(replace(page.services.config, rules=rules))[0]
+
+
+def test_what_the_person_has_set_holds_for_new_tasks(page: Any) -> None:
+    from dataclasses import replace
+    from decimal import Decimal
+    from pathlib import Path
+
+    from harness.provider import OfferedModel
+    from harness.state import Prices
+    from web.begin import of
+
+    prices = Prices(input_per_million=Decimal(1), output_per_million=Decimal(2))
+    config = replace(page.services.config, prices=prices, profile="small")
+    folder, limits = Path("/tmp"), Limits(max_seconds=9)
+    real = of(OfferedModel("x"), "http://x/v1", folder, limits, config)
+    assert real.prices == prices
+    assert "evidence" in real.guidance
+    assert real.limits.max_seconds == 9
+    scripted = of(OfferedModel("plan", scripted=True), "http://x/v1", folder, limits, config)
+    assert scripted.prices == Prices()
+    assert scripted.guidance == ()

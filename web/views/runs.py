@@ -116,7 +116,9 @@ def _example(example: Any, states: tuple[ServerState, ...]) -> dict[str, Any]:
 
 def _form_asked(states: tuple[ServerState, ...]) -> Form:
     """An empty form, or one filled from an example or from another run."""
-    form = Form(model=choices.default(states), workspace=str(services().config.folder))
+    config = services().config
+    form = Form(model=choices.default(states), workspace=str(config.folder))
+    _put_limits(form, config.limits)
     key, like = request.args.get("example"), request.args.get("like")
     example = next((e for e in EXAMPLES if e.key == key), None)
     if example is not None:
@@ -125,13 +127,16 @@ def _form_asked(states: tuple[ServerState, ...]) -> Form:
     elif like:
         state = services().store.load(like)
         settings = state.settings
-        limits = settings.limits
         form.task, form.workspace = sendable(state.task), settings.workspace
-        form.max_turns = str(limits.max_turns or "")
-        form.max_cost_usd = "" if limits.max_cost_usd is None else f"{limits.max_cost_usd:f}"
+        _put_limits(form, settings.limits)
         server = next((s.key for s in states if s.base_url == settings.base_url), "")
         form.model = f"{server}|{settings.model}"
     return form
+
+
+def _put_limits(form: Form, limits: Limits) -> None:
+    form.max_turns = str(limits.max_turns or "")
+    form.max_cost_usd = "" if limits.max_cost_usd is None else f"{limits.max_cost_usd:f}"
 
 
 def _task(form: Form) -> str:
@@ -148,8 +153,10 @@ def _settings(form: Form) -> Settings:
     place = services().endpoints.place(server)
     if place is None or not model:
         raise SettingsError("Choose a model. If there is none, start a server: see the page Model.")
-    limits = Limits(
-        max_turns=whole(form.max_turns, "The limit of turns"),
-        max_cost_usd=amount(form.max_cost_usd, "The limit of cost"),
-    )
-    return settings_for(services().config, place, model, form.workspace, limits)
+    config = services().config
+    asked = {
+        "max_turns": whole(form.max_turns, "The limit of turns"),
+        "max_cost_usd": amount(form.max_cost_usd, "The limit of cost"),
+    }
+    limits = config.limits.model_copy(update=asked)
+    return settings_for(config, place, model, form.workspace, limits)
