@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult
     from mcp.types import Tool as Offered
 
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 """A server that has not answered by then cannot be used."""
 MOST_TOOLS = 128
 MOST_DESCRIPTION = 1024
