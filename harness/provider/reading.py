@@ -20,6 +20,9 @@ from harness.provider.errors import ContextTooLong, ReplyBroken, ReplyUnreadable
 MAX_CALLS = 128
 """More tool calls in one reply are a fault of the server, not a plan of the model."""
 
+MOST_TOKENS = 10**12
+"""A count above this is nonsense, and would not fit where counts are kept."""
+
 
 @dataclass(slots=True)
 class _Call:
@@ -61,7 +64,7 @@ class Assembly:
         if isinstance(chunk.get("usage"), dict):
             self.usage = _usage(chunk["usage"])
         if self.model is None and isinstance(chunk.get("model"), str):
-            self.model = chunk["model"]
+            self.model = _clean(chunk["model"])
         choices = chunk.get("choices")
         if not choices:
             return
@@ -72,7 +75,7 @@ class Assembly:
     def _take_choice(self, choice: dict[str, Any]) -> None:
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
-            self._finish_reason = reason
+            self._finish_reason = _clean(reason)
         message = choice.get("delta", choice.get("message"))
         if message is None:
             return
@@ -219,7 +222,9 @@ def _usage(usage: dict[str, Any]) -> ReplyUsage:
 
 
 def _count_of(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return value if 0 < value <= MOST_TOKENS else 0
 
 
 def _compact(value: object) -> str:

@@ -126,3 +126,18 @@ def test_content_in_parts_is_joined():
 def test_an_empty_reply_is_a_reply():
     reply = read({"choices": [{"message": {"role": "assistant", "content": None}}]})
     assert (reply.content, reply.tool_calls, reply.finish_reason) == ("", (), "stop")
+
+
+def test_h23_nonsense_beside_the_message_can_be_stored_all_the_same():
+    assembly = Assembly()
+    assembly.feed(
+        {
+            "model": "a\ud800b",
+            "choices": [{"delta": {"content": "x"}, "finish_reason": "\ud800"}],
+            "usage": {"prompt_tokens": 10**300, "completion_tokens": 2**63},
+        }
+    )
+    reply = assembly.finish()
+    assert (reply.usage.prompt, reply.usage.completion) == (0, 0)
+    for text in (reply.model, reply.finish_reason):
+        assert text.encode("utf-8")
