@@ -187,7 +187,8 @@ def attack(tally: Tally, folder: Path, long: bool) -> None:
     tally.tried("all their tests pass with them", f"{code}: {said}" if code else None)
     for defence, problem in shared(_take_out, DEFENCES):
         tally.tried(defence.what, problem)
-        tally.note(defence.what, f"`{defence.test.rpartition('/')[2]}` fails without it")
+        how = "passes even" if problem else "fails"
+        tally.note(defence.what, f"`{defence.test.rpartition('/')[2]}` {how} without it")
 
 
 def _stands(defence: Defence) -> str | None:
