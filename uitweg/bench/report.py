@@ -21,8 +21,7 @@ def table(results: Mapping[str, Measured]) -> list[str]:
     servers = list({name: None for measured in results.values() for name in measured.rounds})
     rows = [["", *servers, "ratio"]] if len(servers) > 1 else [["", *servers]]
     for measured in results.values():
-        medians = [measured.median(name) for name in servers]
-        figures = ["fails" if m is None else f"{m:.1f} {measured.unit}" for m in medians]
+        figures = [_figure(measured, name) for name in servers]
         ratio = [_ratio(measured)] if len(servers) > 1 else []
         rows.append([measured.title, *figures, *ratio])
     return markdown(rows)
@@ -59,6 +58,14 @@ def save(path: Path, what: Mapping[str, Any], results: Mapping[str, Measured]) -
         for name, measured in results.items()
     }
     path.write_text(json.dumps({**what, "cases": cases}, indent=2) + "\n", encoding="utf-8")
+
+
+def _figure(measured: Measured, server: str) -> str:
+    """A server that was never asked did not fail."""
+    if server not in measured.rounds:
+        return "not measured"
+    middle = measured.median(server)
+    return "fails" if middle is None else f"{middle:.1f} {measured.unit}"
 
 
 def _ratio(measured: Measured) -> str:

@@ -24,6 +24,15 @@ def test_a_ratio_above_one_is_better_for_us_whatever_the_unit() -> None:
     assert report.table({"b": WAIT})[2].endswith("| 1.60  |")
 
 
+def test_a_server_that_failed_is_told_from_one_that_was_not_asked() -> None:
+    lines = report.table({"a": SPEED, "b": WAIT})
+    cells = {name.strip() for name in lines[0].split("|")}
+    assert {"broken", "other"} <= cells
+    assert "not measured" in lines[2]
+    assert "fails" not in lines[2]
+    assert "fails" in lines[3]
+
+
 def test_alone_there_is_no_ratio() -> None:
     lines = report.table({"a": Measured("speed", "tokens/s", True, {"uitweg": [30]})})
     assert "ratio" not in lines[0]
