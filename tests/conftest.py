@@ -28,3 +28,10 @@ def model():
 def small_model():
     """A small model that loads quickly, for what does not depend on what it says."""
     return fetched(["smollm2-135m-instruct"])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Those with a browser come last: while one is open, its event loop is the main thread's,
+    and a test that starts a loop of its own would fail."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
