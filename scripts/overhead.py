@@ -6,9 +6,9 @@
 Both carry the scripted model's `plan` (three turns, two tool runs, no latency)
 in this process, by turns, over HTTP, with tools that do the same. Ours includes
 its record: every step in SQLite, the ending flushed to the disk under DIR before
-a run counts as done. The SDK records nothing and its tracing is off. `bare` is
-the same three requests with nothing around them, so what is above it is overhead;
-`cpu` is this process's own work, which a busy machine does not change.
+a run counts as done. The SDK records nothing and its tracing is off. The scripted
+server's own work is in both times. `cpu` is this process's own work, which a busy
+machine does not change.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ async def measure(base_url: str, folder: Path, runs: int) -> dict[str, float]:
     with Store.open(folder / "runs.db") as store:
         async with Runner(store) as runner:
             ours = our_run(runner, base_url, files)
-            kinds = {"uitweg": ours, "peer": peer_run(base_url, files), "bare": bare_run(base_url)}
+            kinds = {"uitweg": ours, "peer": peer_run(base_url, files)}
             times: dict[str, list[tuple[float, float]]] = {name: [] for name in kinds}
             for number in range(WARM_UP + runs):
                 for name, once in kinds.items():
@@ -86,7 +86,6 @@ async def measure(base_url: str, folder: Path, runs: int) -> dict[str, float]:
     return {
         **{f"{name}_ms": value for name, value in wall.items()},
         "ratio": wall["uitweg"] / wall["peer"],
-        "ratio_above_bare": (wall["uitweg"] - wall["bare"]) / (wall["peer"] - wall["bare"]),
         **{f"{name}_cpu_ms": value for name, value in cpu.items()},
         "cpu_ratio": cpu["uitweg"] / cpu["peer"],
         "uitweg_ms_of_100_at_once": together / 100,
@@ -140,24 +139,6 @@ def peer_run(base_url: str, files: Path) -> Callable[[], Awaitable[None]]:
         result = await PeerRunner.run(agent, TASK)
         if result.final_output != ANSWER:
             raise SystemExit(f"not the run that was meant: {result.final_output}")
-
-    return once
-
-
-def bare_run(base_url: str) -> Callable[[], Awaitable[None]]:
-    """Three streamed requests of about the same size, read to their end and not looked at."""
-    import httpx
-
-    client = httpx.AsyncClient()
-    messages: list[dict[str, Any]] = [{"role": "user", "content": TASK * 20}]
-    answers = [{"role": "assistant", "content": "x"}] * 2
-
-    async def once() -> None:
-        for turn in range(3):
-            body = {"model": "plan", "messages": [*messages, *answers[:turn]], "stream": True}
-            async with client.stream("POST", f"{base_url}/chat/completions", json=body) as reply:
-                async for _ in reply.aiter_raw():
-                    pass
 
     return once
 

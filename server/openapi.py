@@ -36,6 +36,10 @@ def _number(low: float, high: float, kind: str = "number") -> Json:
     return {"type": [kind, "null"], "minimum": low, "maximum": high}
 
 
+EVENT = _object({"data": TEXT}, "data")
+"""One server-sent event of a stream: how tools that read descriptions see it."""
+
+
 def _body(kind: str, schema: Json) -> Json:
     return {kind: {"schema": schema}}
 
@@ -200,7 +204,7 @@ _CHAT: Json = {
                 "description": "The reply; with `stream` as server-sent events.",
                 "content": {
                     **_body("application/json", _ref("ChatReply")),
-                    **_body("text/event-stream", TEXT),
+                    **_body("text/event-stream", EVENT),
                 },
             },
             **_errors(400, 401, 403, 404, 405, 408, 413, 415, 429, 500, 503),

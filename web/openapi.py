@@ -35,8 +35,14 @@ _WORDS = {
 }
 
 
+STREAM = "text/event-stream"
+EVENT: Json = {"type": "object", "properties": {"data": TEXT}, "required": ["data"]}
+"""One server-sent event of a stream: how tools that read descriptions see it."""
+
+
 def _content(kinds: tuple[str, ...]) -> Json:
-    return {kind: {"schema": {} if kind == "application/json" else TEXT} for kind in kinds}
+    shapes = {"application/json": {}, STREAM: EVENT}
+    return {kind: {"schema": shapes.get(kind, TEXT)} for kind in kinds}
 
 
 def _errors(*codes: int) -> Json:
@@ -79,7 +85,6 @@ def _post(what: str, form: Json, *required: str, run: bool = True) -> Json:
     }
 
 
-STREAM = "text/event-stream"
 _EVENT = _get("One event's whole text.", "text/html", "text/plain", query={"piece": TEXT}, run=True)
 _EVENT["get"]["parameters"].append(
     {"name": "seq", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 0}}

@@ -13,28 +13,16 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
-
-import httpx
 
 from harness.cancel import CancelToken
-from harness.errors import SettingsError
 from harness.ports import BrokenOff, OnDelta, OnRetry, Reply, ReplyUsage
 from harness.provider.body import Body
-from harness.provider.errors import (
-    EndpointUnreachable,
-    ProviderError,
-    ReplyBroken,
-    ReplyUnreadable,
-    RequestRefused,
-)
+from harness.provider.connection import Connection
+from harness.provider.errors import ProviderError
 from harness.provider.reading import Assembly
 from harness.provider.refusal import refusal
 from harness.provider.retry import RetryPolicy
 from harness.state import Message
-
-_LINGER = 0.5
-"""Seconds to wait for the end of a stream after its last event, to keep the connection."""
 
 
 class HttpProvider:
@@ -56,29 +44,12 @@ class HttpProvider:
         policy: RetryPolicy | None = None,
         read_timeout: float = 600.0,
     ) -> None:
-        # Parsed once: httpx takes longer over a URL's text than over the whole rest of a request.
-        self._url = httpx.URL(f"{base_url.rstrip('/')}/chat/completions")
+        url = f"{base_url.rstrip('/')}/chat/completions"
+        self._connection = Connection(url, api_key, read_timeout)
         self._policy = policy or RetryPolicy()
-        headers = {"content-type": "application/json", "accept": "text/event-stream"}
-        if api_key:
-            headers["authorization"] = f"Bearer {api_key}"
-        parts = urlsplit(base_url)
-        try:
-            self._client = httpx.AsyncClient(
-                headers=headers,
-                timeout=httpx.Timeout(read_timeout, connect=10.0, pool=None),
-                # Below the 5 s after which uvicorn closes an idle connection.
-                limits=httpx.Limits(max_connections=None, keepalive_expiry=4.0),
-                # A proxy from the environment must not carry what stays on this machine.
-                trust_env=parts.hostname not in ("127.0.0.1", "localhost", "::1"),
-                # No certificates are loaded where none will be needed.
-                verify=parts.scheme == "https",
-            )
-        except (ValueError, UnicodeError) as error:
-            raise SettingsError(f"LLM_API_KEY cannot be sent: {error}") from None
 
     async def aclose(self) -> None:
-        await self._client.aclose()
+        await self._connection.aclose()
 
     async def complete(
         self,
@@ -117,7 +88,7 @@ class HttpProvider:
         wasted = ReplyUsage()
         failed = 0
         while True:
-            attempt = _Attempt(self._client, self._url, data, failed, on_delta)
+            attempt = _Attempt(self._connection, data, failed, on_delta)
             try:
                 reply = await attempt.carry(cancel, messages)
                 return replace(reply, usage=_sum(wasted, reply.usage))
@@ -142,16 +113,14 @@ class _Attempt:
 
     def __init__(
         self,
-        client: httpx.AsyncClient,
-        url: httpx.URL,
+        connection: Connection,
         data: bytes,
         number: int,
         on_delta: OnDelta | None,
     ) -> None:
-        self._client = client
-        self._url = url
+        self._connection = connection
         self._data = data
-        self._headers = {"x-attempt": str(number)}
+        self._number = number
         self._assembly = Assembly(on_delta, self._note_first)
         self._started = time.monotonic()
         self._first_ms: float | None = None
@@ -193,50 +162,20 @@ class _Attempt:
         return self._timed(self._assembly.finish(_ids(messages)))
 
     async def _read(self) -> None:
+        connection = self._connection
+        response = await connection.post(self._data, self._number)
         try:
-            request = self._client.build_request(
-                "POST", self._url, content=self._data, headers=self._headers
-            )
-            response = await self._client.send(request, stream=True)
-            try:
-                if response.status_code != 200:
-                    raise await refusal(response)
-                await self._read_body(response)
-            finally:
-                await response.aclose()
-        except httpx.HTTPError as error:
-            raise self._failure(error) from error
-
-    async def _read_body(self, response: httpx.Response) -> None:
-        body = Body(self._assembly)
-        chunks = response.aiter_bytes()
-        async for chunk in chunks:
-            body.take(chunk)
-            if body.done:
-                break
-        else:
+            if response.status != 200:
+                raise await refusal(response, connection.read)
+            body = Body(self._assembly)
+            while chunk := await connection.read(response):
+                body.take(chunk)
+                if body.done:
+                    await connection.read_rest(response)
+                    return
             body.end()
-            return
-        # Read to the very end, which is usually there already, the connection can be kept.
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LINGER):
-                async for _ in chunks:
-                    pass
-
-    def _failure(self, error: httpx.HTTPError) -> ProviderError:
-        """What a failure of the connection means, in the words of this package."""
-        if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout)):
-            return EndpointUnreachable(
-                f"Nobody answers at {self._url}. Start the model server with `uitweg serve`, "
-                "or set LLM_BASE_URL to where one listens."
-            )
-        if isinstance(error, httpx.ReadTimeout):
-            return ReplyBroken("The endpoint went silent in the middle of its reply.")
-        if isinstance(error, httpx.DecodingError):
-            return ReplyUnreadable(f"The endpoint's reply is packed wrongly: {error}")
-        if isinstance(error, (httpx.UnsupportedProtocol, httpx.LocalProtocolError)):
-            return RequestRefused(f"The request cannot be sent to {self._url}: {error}")
-        return ReplyBroken(f"The connection broke: {error or type(error).__name__}")
+        finally:
+            response.close()
 
 
 def _ids(messages: Sequence[Message]) -> list[str]:

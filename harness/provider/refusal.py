@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-import httpx
+from aiohttp import ClientResponse
 
 from harness.provider.body import excerpt
 from harness.provider.errors import ContextTooLong, EndpointBusy, ProviderError, RequestRefused
@@ -15,24 +16,24 @@ from harness.provider.retry import read_retry_after
 _MAX_ERROR_BYTES = 64 * 1024
 
 
-async def refusal(response: httpx.Response) -> ProviderError:
-    """The error to raise for `response`; reads a bounded part of its body."""
-    status = response.status_code
+async def refusal(
+    response: ClientResponse, read: Callable[[ClientResponse], Awaitable[bytes]]
+) -> ProviderError:
+    """The error to raise for `response`; a bounded part of its body is read."""
+    status, headers = response.status, response.headers
     body = b""
-    async for chunk in response.aiter_bytes():
+    while len(body) <= _MAX_ERROR_BYTES and (chunk := await read(response)):
         body += chunk
-        if len(body) > _MAX_ERROR_BYTES:
-            break
     detail = _detail(body)
     if status == 429 or status >= 500:
         busy = EndpointBusy(f"The endpoint answered {status}: {_words(body, detail)}")
-        busy.retry_after = read_retry_after(response.headers.get("retry-after"))
+        busy.retry_after = read_retry_after(headers.get("retry-after"))
         return busy
     if detail is not None:
         known = error_in_reply(detail)
         if isinstance(known, ContextTooLong):
             return known
-    where = response.headers.get("location")
+    where = headers.get("location")
     told = f"it points to {where[:200]}" if where else _words(body, detail)
     return RequestRefused(f"The endpoint refused the request with {status}: {told}")
 

@@ -5,9 +5,11 @@ and said so; the final cost is that of a run that nothing disturbed.
 """
 
 import asyncio
+import contextlib
 import importlib
 import multiprocessing
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -169,12 +171,16 @@ def test_killed_again_and_again_during_recovery(world):
 
 
 def test_h10_the_lease_of_a_killed_process_is_free(world):
-    slow = world("slow")
-    process = slow.begin(None, "before", None)
-    process.kill()
-    process.join()
-    # Whatever it had come to, the kernel has let its lease go.
-    assert slow.to_the_end().status == "completed"
+    killed = world("killed")
+    with held(killed) as process:
+        process.kill()
+        process.join()
+        with Store.open(killed.path) as store:
+            # Its lock file is still there; that it is dead is the kernel's word.
+            assert list(killed.path.parent.rglob("*.lock"))
+            assert store.carrier(killed.module.RUN) is None
+            carrier = killed.module.runner(store, killed.ledger)
+            assert asyncio.run(carrier.resume(killed.module.RUN)).status == "completed"
 
 
 def test_two_processes_that_resume_at_once_do_it_once(world):
@@ -193,27 +199,33 @@ def test_two_processes_that_resume_at_once_do_it_once(world):
     assert pair.done() == WRITES
 
 
+@contextlib.contextmanager
+def held(world: World):
+    """A process that carries the run and waits for its model; killed at the end."""
+    gate = world.path.parent / "gate"
+    process = multiprocessing.get_context("forkserver").Process(
+        target=world.module.hold, args=(world.path, world.workspace, world.ledger, gate)
+    )
+    process.start()
+    try:
+        while not gate.exists():
+            assert process.is_alive()
+            time.sleep(0.02)
+        yield process
+    finally:
+        process.kill()
+        process.join()
+
+
 async def test_h10_a_run_carried_elsewhere_is_refused_here_and_can_be_stopped(world):
     other = world("other")
-    folder = other.path.parent
-    with Store.open(other.path) as store:
-        gate = folder / "gate"
-        process = multiprocessing.get_context("forkserver").Process(
-            target=other.module.hold, args=(other.path, other.workspace, other.ledger, gate)
-        )
-        process.start()
-        try:
-            while not gate.exists():
-                await asyncio.sleep(0.02)
-            carrier = other.module.runner(store, other.ledger)
-            with pytest.raises(AlreadyCarried, match=f"process {process.pid}"):
-                await carrier.resume(other.module.RUN)
-            assert store.carrier(other.module.RUN) == f"process {process.pid}"
-            assert carrier.cancel(other.module.RUN, "from outside") == "asked"
-            process.join()
-            assert store.load(other.module.RUN).interruption.reason == "from outside"
-            assert store.carrier(other.module.RUN) is None
-            assert (await carrier.resume(other.module.RUN)).status == "completed"
-        finally:
-            process.kill()
-            process.join()
+    with held(other) as process, Store.open(other.path) as store:
+        carrier = other.module.runner(store, other.ledger)
+        with pytest.raises(AlreadyCarried, match=f"process {process.pid}"):
+            await carrier.resume(other.module.RUN)
+        assert store.carrier(other.module.RUN) == f"process {process.pid}"
+        assert carrier.cancel(other.module.RUN, "from outside") == "asked"
+        process.join()
+        assert store.load(other.module.RUN).interruption.reason == "from outside"
+        assert store.carrier(other.module.RUN) is None
+        assert (await carrier.resume(other.module.RUN)).status == "completed"

@@ -70,4 +70,4 @@ def test_importing_the_harness_loads_neither_a_server_nor_an_http_client():
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert not {"httpx", "server", "models", "flask", "starlette"} & set(loaded)
+    assert not {"aiohttp", "httpx", "server", "models", "flask", "starlette"} & set(loaded)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 import sys
 import threading
 from pathlib import Path
@@ -104,6 +105,31 @@ def test_every_way_out_is_refused_in_words(room):
             assert SECRET not in str(caught.value)
     assert (room.parent / "workside" / "secret.txt").read_text() == SECRET
     assert (room / "hard").exists()
+
+
+@pytest.mark.parametrize("path", ["../workside/secret.txt", "sub/../notes.txt", "..", "sub/.."])
+def test_a_way_up_is_refused_for_what_it_is(room, path):
+    """Nothing has the name `..` in a listing either, but that would not tell the model why."""
+    with pytest.raises(WorkspaceError, match="leaves the workspace"):
+        read(Workspace(room), path)
+
+
+@pytest.mark.parametrize("act", [read, Workspace.delete])
+def test_a_link_swapped_in_between_the_look_and_the_opening_is_not_followed(room, monkeypatch, act):
+    secret = room.parent / "workside" / "secret.txt"
+    look = os.stat
+
+    def look_then_swap(name, **how):
+        seen = look(name, **how)
+        if name == "notes.txt" and stat.S_ISREG(seen.st_mode):
+            (room / "notes.txt").unlink()
+            (room / "notes.txt").symlink_to(secret)
+        return seen
+
+    monkeypatch.setattr("harness.workspace.os.stat", look_then_swap)
+    with pytest.raises(WorkspaceError, match="symbolic link"):
+        act(Workspace(room), "notes.txt")
+    assert secret.read_text() == SECRET
 
 
 def test_a_socket_and_a_device_are_refused(room):

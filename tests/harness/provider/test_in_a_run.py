@@ -16,8 +16,11 @@ FAST = RetryPolicy(tries=2, first_wait=0.001)
 
 
 @pytest.fixture
-def runner(store):
-    return Runner(store, provider_factory=lambda s: HttpProvider(s.base_url, policy=FAST))
+async def runner(store):
+    async with Runner(
+        store, provider_factory=lambda s: HttpProvider(s.base_url, policy=FAST)
+    ) as made:
+        yield made
 
 
 def message(**fields):

@@ -130,7 +130,7 @@ DEFENCES = (
         "harness/workspace.py",
         'if ".." in names:',
         "if False:",
-        f"{ROOM}::test_every_way_out_is_refused_in_words",
+        f"{ROOM}::test_a_way_up_is_refused_for_what_it_is",
     ),
     Defence(
         "path check: no link is followed to a folder",
@@ -144,7 +144,7 @@ DEFENCES = (
         "harness/workspace.py",
         "_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC",
         "_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC",
-        f"{ROOM}::test_a_path_swapped_during_the_call_stays_inside",
+        f"{ROOM}::test_a_link_swapped_in_between_the_look_and_the_opening_is_not_followed",
     ),
     Defence(
         "path check: no file with a second name",
