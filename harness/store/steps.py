@@ -129,8 +129,9 @@ def _update(connection: sqlite3.Connection, step: Step) -> int:
     )
     if changed.rowcount == 0:
         raise LeaseLost(
-            f"Run {lease.run_id} has been taken over by another process, or an earlier "
-            "step of it could not be written. Nothing more was written here."
+            f"Run {lease.run_id} has changed in the store since it was read here: it was taken "
+            "over or decided on elsewhere, or an earlier step could not be written. "
+            "Nothing more was written; look at it, and resume it if it waits."
         )
     return run
 
