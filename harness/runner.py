@@ -160,7 +160,12 @@ class Runner:
             lease, state = await self._acquire(run_id)
             journal = Journal(self.store, lease, state, on_event)
             journal.stage(
-                RunResumed(run_id=run_id, from_status=state.status, changed=dict(limits or {})),
+                RunResumed(
+                    run_id=run_id,
+                    from_status=state.status,
+                    model=settings.model,
+                    changed=dict(limits or {}),
+                ),
                 status="running",
                 reason="",
                 interruption=None,

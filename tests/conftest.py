@@ -1,9 +1,17 @@
 """What tests of several packages share: the models that ./scripts/test has fetched."""
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from models.errors import ModelError
 from models.store import Store
+
+
+# A machine that is busy must not make a test fail.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 
 def fetched(names):
