@@ -6,7 +6,6 @@ from hypothesis import HealthCheck, settings
 from models.errors import ModelError
 from models.store import Store
 
-
 # A machine that is busy must not make a test fail.
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
