@@ -219,7 +219,7 @@ def _left(where: Where) -> str:
 
 def summary_table(results: Iterable[Result]) -> Table:
     """One row a provider and setting."""
-    table = Table(box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("provider,\nsetting")
     table.add_column("right,\n95%")
     # As wide as the longest word in it, so that only whole words are wrapped.
