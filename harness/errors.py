@@ -33,7 +33,10 @@ class HarnessError(Exception):
 
 
 class SettingsError(HarnessError):
-    pass
+    """What was asked for cannot be; nothing has begun."""
+
+    exit_code = 2
+    """Of the program: wrong usage."""
 
 
 class ProviderFailed(HarnessError):

@@ -23,7 +23,9 @@ from harness.cancel import CancelToken
 from harness.events import Event
 from harness.journal import OnEvent
 from harness.ports import Provider
+from harness.profiles import policies_of
 from harness.provider.endpoint import endpoint_from_environment
+from harness.provider.listing import choose_model
 from harness.runner import Runner, http_provider
 from harness.state import Limits, RunState, Settings
 from harness.stop import StopCondition
@@ -52,7 +54,8 @@ async def run(
         task: What the model is to do.
         tools: What it may use.
         model: A model's name at the endpoint (`LLM_BASE_URL`; without a name
-            `LLM_MODEL`), or a provider of your own, such as a `ScriptedModel`.
+            `LLM_MODEL`, or else the first that the endpoint has), or a provider of
+            your own, such as a `ScriptedModel`.
         workspace: The folder that file tools see.
         limits: Fields of `Limits`, such as `{"max_turns": 5}`.
         store: Where the run is kept: a store, a file, or else the user's own.
@@ -60,7 +63,8 @@ async def run(
         cancel: Set it to stop the run.
         budget: What this run shares with others.
         stop_conditions: More conditions that end the run; see `StopCondition`.
-        settings: Other fields of `Settings`.
+        settings: Other fields of `Settings`. The model's own prices and guidance
+            hold where none are given.
 
     Raises a `HarnessError` where it could not start or be recorded; whatever
     happens after that is the run's ending.
@@ -68,14 +72,22 @@ async def run(
     known = {tool.name: tool for tool in tools}
     endpoint = endpoint_from_environment()
     provider = None if model is None or isinstance(model, str) else model
-    name = model if isinstance(model, str) else endpoint.model
+    if provider is None:
+        named = model if isinstance(model, str) else None
+        chosen = await asyncio.to_thread(choose_model, endpoint, named)
+        own = "none" if chosen.scripted else "default"
+        settings = {
+            "model": chosen.name,
+            "prices": chosen.prices,
+            "guidance": policies_of(own, chosen.profile),
+            **settings,
+        }
     wanted = Settings(
         base_url=endpoint.base_url,
-        model="scripted" if provider else name or "default",
         workspace=str(Path(workspace).resolve()),
         tools=tuple(known),
         limits=Limits.model_validate(limits or {}),
-        **settings,
+        **{"model": "scripted", **settings},
     )
     factory = (lambda _: provider) if provider else http_provider
     with contextlib.ExitStack() as stack:

@@ -113,8 +113,8 @@ def _load_file(path: Path) -> ModuleType:
 
 def _line(error: BaseException, place: str) -> str:
     """Where in the person's own file it went wrong, if that can be told."""
-    if isinstance(error, SyntaxError):
-        return f" (line {error.lineno})" if error.lineno else ""
+    if isinstance(error, SyntaxError):  # says it itself
+        return ""
     name = Path(place).name
     lines = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).name == name]
     return f" (line {lines[-1].lineno})" if lines else ""

@@ -32,13 +32,11 @@ def prices_said_by(model: Mapping[str, Any]) -> Prices:
     )
 
 
-def read_price(text: str, name: str) -> Decimal:
-    """A price as a person wrote it. Raises `SettingsError` that names it."""
+def read_price(text: str, name: str, unit: str = "dollars per million tokens") -> Decimal:
+    """An amount of money as a person wrote it. Raises `SettingsError` that names it."""
     amount = _amount(text)
     if amount is None:
-        raise SettingsError(
-            f"{name} is {text!r}; it must be dollars per million tokens, 0 or more."
-        )
+        raise SettingsError(f"{name} is {text!r}; it must be {unit}, 0 or more.")
     return amount
 
 

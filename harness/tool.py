@@ -203,6 +203,8 @@ def tool(
     """
 
     def make(wrapped: Callable[..., Any]) -> Tool:
+        if effect not in ("read", "write"):
+            raise TypeError(f'{wrapped.__name__}: effect is {effect!r}, not "read" or "write"')
         model = arguments_model(wrapped, leave_out=ToolContext)
         return Tool(
             name=wrapped.__name__,

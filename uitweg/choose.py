@@ -11,7 +11,7 @@ from harness.demo import copy_demo
 from harness.errors import SettingsError
 from harness.prices import UNKNOWN, read_price
 from harness.profiles import policies_of
-from harness.provider import Endpoint, OfferedModel, find_model, offered_models
+from harness.provider import Endpoint, OfferedModel
 from harness.state import Limits, Prices, Settings
 from harness.tools import DEFAULT_TOOLS
 from local import folders
@@ -24,7 +24,7 @@ def limits_from(**given: Any) -> dict[str, Any]:
 
 def read_cost(text: str | None) -> Decimal | None:
     """A limit on money as it was written: dollars. Raises `SettingsError`."""
-    return None if text is None else read_price(text, "--max-cost")
+    return None if text is None else read_price(text, "--max-cost", "US dollars")
 
 
 def read_prices(known: Prices, price_in: str | None, price_out: str | None) -> Prices:
@@ -34,25 +34,6 @@ def read_prices(known: Prices, price_in: str | None, price_out: str | None) -> P
         "output_per_million": price_out and read_price(price_out, "--price-out"),
     }
     return known.model_copy(update={k: v for k, v in changes.items() if v is not None})
-
-
-def choose_model(endpoint: Endpoint, wanted: str | None) -> OfferedModel:
-    """The model to ask: the one that was named, or the first that the endpoint has.
-
-    Raises a `ProviderFailed` where the endpoint cannot say what it has and no
-    name was given, `SettingsError` where it has none.
-    """
-    name = wanted or endpoint.model
-    offered = offered_models(endpoint.base_url, endpoint.api_key)
-    if name:
-        model = find_model(offered, name)
-        if not model.ours and any(one.ours for one in offered):
-            known = ", ".join(one.name for one in offered)
-            raise SettingsError(f"{endpoint.base_url} has no model {name}. It has: {known}.")
-        return model
-    if not offered:
-        raise SettingsError(f"{endpoint.base_url} has no model. Name one with --model.")
-    return offered[0]
 
 
 def new_settings(

@@ -34,6 +34,8 @@ _EXPECTED = {
 class ConfigError(Exception):
     """A setting cannot be. The text says which, where it stands, and what to write instead."""
 
+    exit_code = 2
+
 
 def read_file(path: Path, form: type[Form]) -> Form | None:
     """The settings in a file; `None` where there is no such file. Raises `ConfigError`."""
@@ -42,7 +44,8 @@ def read_file(path: Path, form: type[Form]) -> Form | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from None
+        hint = " Text stands in quotes." if "Invalid value" in str(error) else ""
+        raise ConfigError(f"{path} cannot be read: {error}.{hint}") from None
     try:
         # As JSON, because only there a strict reading takes a list for a tuple.
         return form.model_validate_json(json.dumps(data, default=str), strict=True)

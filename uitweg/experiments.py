@@ -27,7 +27,7 @@ from harness.experiments.report import report
 from harness.experiments.results import Result
 from harness.profiles import policies_of
 from harness.provider import Endpoint as Address
-from harness.provider import OfferedModel, find_model, offered_models
+from harness.provider import OfferedModel, choose_model, find_model, offered_models
 from harness.provider.endpoint import normal_base_url
 from harness.runner import Runner
 from harness.state import RunState
@@ -35,7 +35,6 @@ from harness.store import Store
 from harness.tools import DEFAULT_TOOLS
 from local import folders
 from uitweg.carry import open_store
-from uitweg.choose import choose_model
 from uitweg.comparison import contrast_tables
 from uitweg.config import read_config
 from uitweg.following import stored_events

@@ -166,6 +166,8 @@ def model_server(endpoint: Endpoint, model: str | None, console: Console) -> Ite
     users = folders.make(folders.data()) / f"server-{port}.lock"
     with ExitStack() as started, _using(users):
         if health(endpoint.base_url) is not None:
+            running = f"Using the model server that runs already at {endpoint.base_url}."
+            console.print(running, highlight=False, soft_wrap=True)
             wait_until_ready(endpoint.base_url, console)
         else:
             name = _fetched(model)

@@ -24,6 +24,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -81,6 +82,8 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the command that is called."""
+        if args and args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, 1)):
+            ctx.fail(f"No such command '{args[0]}'. Did you mean {near[0]}?")
         if args and args[0] in COMMANDS and args[0] not in self.commands:
             self.add_command(_load(args[0]), args[0])
         return super().resolve_command(ctx, args)

@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 
 from harness.errors import SettingsError
-from harness.provider import Endpoint
+from harness.provider import Endpoint, choose_model
 from uitweg.carry import carry, new_runner, open_store
-from uitweg.choose import choose_model, new_settings, read_prices
+from uitweg.choose import new_settings, read_prices
 from uitweg.config import read_config
 from uitweg.hosting import model_server
 from uitweg.own import flags, own_tools

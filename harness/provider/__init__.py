@@ -9,13 +9,14 @@ from harness.provider.endpoint import (
     endpoint_from_environment,
     normal_base_url,
 )
-from harness.provider.listing import OfferedModel, find_model, offered_models
+from harness.provider.listing import OfferedModel, choose_model, find_model, offered_models
 
 __all__ = [
     "DEFAULT_BASE_URL",
     "Endpoint",
     "HttpProvider",
     "OfferedModel",
+    "choose_model",
     "endpoint_from_environment",
     "find_model",
     "normal_base_url",

@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from harness.errors import SettingsError
 from harness.prices import prices_said_by
+from harness.provider.endpoint import Endpoint
 from harness.provider.errors import EndpointUnreachable, ReplyUnreadable, RequestRefused
 from harness.state import Prices
 
@@ -45,16 +47,41 @@ def offered_models(
         )
     except httpx.HTTPError as error:
         raise EndpointUnreachable(
-            f"Nobody answers at {base_url} ({type(error).__name__}). Start the model server with "
-            "`uitweg serve`, or set LLM_BASE_URL to where one listens."
+            f"Nobody answers at {base_url}. Start the model server with `uitweg serve`, "
+            "or set LLM_BASE_URL to where one listens."
         ) from error
     if response.status_code != 200:
-        raise RequestRefused(f"{base_url}/models answered {response.status_code}.")
+        hint = "Check LLM_BASE_URL: a model's address usually ends in /v1."
+        if response.status_code in (401, 403):
+            hint = "It asks for a key (LLM_API_KEY), or is no model's address (LLM_BASE_URL)."
+        raise RequestRefused(f"{base_url}/models answered {response.status_code}. {hint}")
     try:
         entries = response.json()["data"]
         return [_model(entry) for entry in entries]
     except (ValueError, KeyError, TypeError):
-        raise ReplyUnreadable(f"{base_url}/models is no list of models.") from None
+        raise ReplyUnreadable(
+            f"{base_url}/models is no list of models. Check LLM_BASE_URL: a model's address "
+            "usually ends in /v1."
+        ) from None
+
+
+def choose_model(endpoint: Endpoint, wanted: str | None) -> OfferedModel:
+    """The model to ask: the one that was named, or the first that the endpoint has.
+
+    Raises a `ProviderFailed` where the endpoint cannot say what it has and no
+    name was given, `SettingsError` where it has none.
+    """
+    name = wanted or endpoint.model
+    offered = offered_models(endpoint.base_url, endpoint.api_key)
+    if name:
+        model = find_model(offered, name)
+        if not model.ours and any(one.ours for one in offered):
+            known = ", ".join(one.name for one in offered)
+            raise SettingsError(f"{endpoint.base_url} has no model {name}. It has: {known}.")
+        return model
+    if not offered:
+        raise SettingsError(f"{endpoint.base_url} has no model. Name one with --model.")
+    return offered[0]
 
 
 def find_model(models: list[OfferedModel], name: str) -> OfferedModel:

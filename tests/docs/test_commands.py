@@ -54,6 +54,25 @@ def test_every_command_runs(document: str, scripted: str, tmp_path: Path) -> Non
         reader.carry_out(command)
 
 
+def test_the_library_as_the_readme_shows_it(scripted: str, tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    environment = {
+        **os.environ,
+        "UITWEG_DATA": str(tmp_path / "data"),
+        "LLM_BASE_URL": f"http://{scripted}/v1",
+        "LLM_MODEL": "plan",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.startswith("completed "), done.stderr
+
+
 def test_every_link_leads_somewhere() -> None:
     broken = [
         (document, target)

@@ -48,7 +48,11 @@ def test_bundled_tools_that_a_file_imports_are_not_its_own(file):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("x = (", r"a\.py cannot be loaded \(line 1\): SyntaxError"),
+        ("x = (", r"a\.py cannot be loaded: SyntaxError: .*line 1"),
+        (
+            'from harness import tool\n\n@tool(effect="reads")\ndef f() -> str:\n    "Do."',
+            "f: effect is .reads., not",
+        ),
         ("\nboom\n", r"a\.py cannot be loaded \(line 2\): NameError: name 'boom'"),
         ("import sys\nsys.exit(3)\n", r"a\.py cannot be loaded \(line 2\): SystemExit: 3"),
         (HEAD + "@tool\ndef f(x: int): ...\n", "f: a docstring is needed, the model reads it"),

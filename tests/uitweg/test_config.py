@@ -115,7 +115,7 @@ def test_what_is_wrong_names_the_key_and_what_is_expected(project, uitweg, text,
     path = project(text)
     for command in (["config"], ["run", TASK], ["serve"]):
         said = uitweg(*command)
-        assert said.code == 1
+        assert said.code == 2
         assert str(path) in said.err
         assert told in said.err, said.err
 
@@ -140,7 +140,7 @@ def test_a_projects_file_reaches_out_only_once_it_is_trusted(project, uitweg, ke
     (tmp_path / "project" / "my_tools.py").write_text("open('ran', 'w')\n")
     project(REACHING[key])
     said = uitweg("run", TASK, "--model", "plan")
-    assert said.code == 1
+    assert said.code == 2
     assert f"sets {key}, and that is new or has changed" in said.err
     assert "uitweg config --trust" in said.err
     assert not (tmp_path / "project" / "ran").exists()
@@ -160,7 +160,7 @@ def test_trust_holds_for_one_wording(project, uitweg, tmp_path):
     project('workspace = "sub"\nmodel = "plan"\n[limits]\nmax_turns = 9')
     assert uitweg("config").code == 0
     project('workspace = ".."\nmodel = "plan"')
-    assert uitweg("run", TASK).code == 1
+    assert uitweg("run", TASK).code == 2
 
 
 def test_what_the_environment_sets_over_it_does_not_change_the_trust(
@@ -182,7 +182,7 @@ def test_a_damaged_record_of_trust_trusts_nothing(project, uitweg, home):
     project('workspace = "."')
     assert uitweg("config", "--trust").code == 0
     (home / "trusted.json").write_text("[1")
-    assert uitweg("run", TASK).code == 1
+    assert uitweg("run", TASK).code == 2
 
 
 def test_prices_of_a_file_count(project, uitweg):

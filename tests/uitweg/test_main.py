@@ -72,6 +72,12 @@ def test_wrong_usage_is_told_in_one_line_and_where_to_look(args):
     assert "Traceback" not in done.stderr
 
 
+def test_a_misspelt_command_is_told_the_nearest_one():
+    assert uitweg("strat").stderr.startswith(
+        "uitweg: No such command 'strat'. Did you mean start?\n"
+    )
+
+
 def test_an_error_of_ours_is_its_message(commands, capsys):
     commands(
         "class Full(Exception):\n    exit_code = 7\n"

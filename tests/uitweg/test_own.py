@@ -87,7 +87,7 @@ def test_a_file_of_tools_in_a_run_and_after_its_approval(noting, uitweg):
     assert command[2:] == ["--tools", "my_tools.py"]
     assert not (noting / "notebook.txt").exists()
     without = uitweg(*command[:2])
-    assert without.code == 1
+    assert without.code == 2
     assert "There is no tool word_count" in without.err
     assert "--tools FILE.py" in without.err
     # The decision stands; only the tool was missing.
@@ -124,9 +124,17 @@ def test_an_mcp_server_of_the_projects_file(noting, uitweg):
     assert "day_of_week" in uitweg("show", closing["run_id"]).out
 
 
+def test_a_program_that_is_not_there_is_said_before_anything_is_started(noting, uitweg):
+    (noting / "uitweg.toml").write_text('model = "plan"\n[mcp.time]\ncommand = "no-such"\n')
+    assert uitweg("config", "--trust").code == 0
+    said = uitweg("run", "What time is it?")
+    assert said.code == 2
+    assert "There is no program no-such to start the MCP server time with." in said.err
+
+
 def test_what_cannot_be_loaded_starts_no_run(noting, uitweg):
     (noting / "bad.py").write_text("import nothing_like_it\n")
     said = uitweg("run", "Note it.", "--tools", "bad.py")
-    assert said.code == 1
+    assert said.code == 2
     assert "bad.py cannot be loaded (line 1): ModuleNotFoundError" in said.err
     assert "No run yet" in uitweg("runs").out

@@ -43,5 +43,5 @@ def test_h8_a_rule_decides_in_a_persons_place(uitweg, write_rules, home, action,
 def test_rules_that_cannot_be_read_are_said_before_anything_runs(uitweg, write_rules):
     write_rules("[[rule]]\naction = 'perhaps'\ntool = 'x'\n")
     said = uitweg("run", "x", "--model", "plan")
-    assert said.code == 1
+    assert said.code == 2
     assert "rules.toml" in said.err

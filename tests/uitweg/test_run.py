@@ -72,7 +72,7 @@ def test_each_ending_has_its_exit_code_and_says_how_to_go_on(uitweg, options, co
 )
 def test_what_cannot_be_is_one_clear_line_and_no_run(uitweg, arguments, message):
     said = uitweg(*arguments)
-    assert said.code == 1
+    assert said.code == 2
     assert said.err.startswith("uitweg: ")
     assert message in said.err
     assert "No run yet" in uitweg("runs").out

@@ -49,7 +49,7 @@ def check_endpoint(endpoint: Endpoint) -> Iterator[Check]:
     try:
         offered = offered_models(endpoint.base_url, endpoint.api_key)
     except ProviderError as error:
-        yield Check("endpoint", "wrong", str(error), "Check LLM_BASE_URL and LLM_API_KEY.")
+        yield Check("endpoint", "wrong", str(error))
         return
     yield Check("endpoint", "ok", f"{endpoint.base_url} answers")
     if not (offered or endpoint.model):
