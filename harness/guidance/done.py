@@ -39,7 +39,7 @@ class SayWhatWasDone(Policy):
             return None
         if self._something_left(run, writes):
             return None
-        reply = await run.ask_aside(_window(run, last), max_tokens=MOST_TOKENS)
+        reply = await run.ask_aside(_window(run, last), MOST_TOKENS)
         text = (reply.content or "").strip() if reply else ""
         if not text:
             return None

@@ -65,7 +65,7 @@ async def answer_from_notes(
     if notes.empty:
         run.note(policy, f"{why}, and there is nothing to answer from.")
         return Answer(NOTHING, from_evidence=True)
-    reply = await run.ask_aside(window(run.state.task, notes), max_tokens=MOST_TOKENS)
+    reply = await run.ask_aside(window(run.state.task, notes), MOST_TOKENS)
     text = (reply.content or "").strip() if reply else ""
     if not text:
         return None

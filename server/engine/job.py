@@ -28,8 +28,6 @@ class Ending:
     queue_s: float
     prefill_s: float
     decode_s: float
-    drafted: int = 0
-    accepted: int = 0
 
 
 class Sink(Protocol):
