@@ -21,8 +21,8 @@ from server.engine.calls import BegunArguments, CallGrammars
 from server.engine.engine import Engine, EngineSettings
 from server.engine.job import Ending, Job
 from server.engine.prompt import Prompts
+from server.parse import parse_request
 from server.reader import CallReader
-from server.wire import parse_request
 from uitweg.bench import work
 from uitweg.bench.client import ask
 from uitweg.bench.servers import Setup, ours
