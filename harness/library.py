@@ -24,7 +24,8 @@ from harness.events import Event
 from harness.journal import OnEvent
 from harness.ports import Provider
 from harness.provider.endpoint import endpoint_from_environment
-from harness.runner import Runner, http_provider
+from harness.providers import http_provider
+from harness.runner import Runner
 from harness.state import Limits, RunState, Settings
 from harness.stop import StopCondition
 from harness.store import Store

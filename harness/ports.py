@@ -120,9 +120,10 @@ class Spawn(Protocol):
 class Executed:
     """How one tool call went. `content` is what the model reads, never empty.
 
-    outcome `ok`; `error` (the tool raised; `content` is its message);
-    `cancelled` (it stopped because of the token); `abandoned` (it did not stop
-    in time: its late result is dropped by the executor)."""
+    outcome `ok`; `error` (the tool raised; `content` is its message); `invalid`
+    (it did not take these arguments); `cancelled` (it stopped because of the
+    token); `abandoned` (it did not stop in time: its late result is dropped by
+    the executor)."""
 
     outcome: Outcome
     content: str
