@@ -49,11 +49,10 @@ async def _first_token_ms(root: str) -> float:
 def client_gone(root: str, rounds: int) -> tuple[float, float]:
     """Milliseconds from a closed connection to a free place: while writing, while prefilling."""
     writing = [_gone_ms(root, work.story(n, 500), after_text=True) for n in range(rounds)]
-    long = {**work.story(0, 8), "messages": [{"role": "user", "content": ""}]}
     prefilling = []
     for number in range(rounds):
         words = f"{time.time()} {number} " + "river stone " * 900
-        body = {**long, "messages": [{"role": "user", "content": words}]}
+        body = {**work.story(0, 8), "messages": [{"role": "user", "content": words}]}
         prefilling.append(_gone_ms(root, body, after_text=False))
     return median(writing), median(prefilling)
 
