@@ -117,27 +117,32 @@ def call_cost(setup: Setup, rounds: int) -> float:
     The same tokens both times: the model's own call follows its schema, so that the grammar
     only looks on.
     """
-    settings = EngineSettings(setup.model, setup.digest, setup.threads, Path(tempfile.mkdtemp()))
-    engine = Engine(settings)
-    engine.start()
-    engine.wait_ready()
-    try:
-        request = parse_request(json.dumps(work.task(2)).encode())
-        prompt = Prompts(engine.model).tokens(request)
-        tools = request.callable_tools
-        seconds: dict[bool, list[float]] = {False: [], True: []}
-        for number in range(rounds + 1):
-            for constrained in (False, True) if number % 2 else (True, False):
-                grammars = CallGrammars(tools) if constrained else None
-                sink = _Calls([tool.name for tool in tools], grammars)
-                engine.submit(Job(np.array(prompt), 96, sink))
-                sink.over.wait()
-                if sink.ending is None or sink.constrained != constrained:
-                    raise RuntimeError("the engine failed, or the model made no call")
-                each = sink.ending.decode_s / max(1, sink.ending.completion_tokens - 1)
-                # The first round only makes the two alike: it fills the cache.
-                if number:
-                    seconds[constrained].append(each)
-        return median(seconds[True]) / median(seconds[False])
-    finally:
-        engine.close()
+    with tempfile.TemporaryDirectory() as folder:
+        settings = EngineSettings(setup.model, setup.digest, setup.threads, Path(folder))
+        engine = Engine(settings)
+        engine.start()
+        engine.wait_ready()
+        try:
+            return _call_cost(engine, rounds)
+        finally:
+            engine.close()
+
+
+def _call_cost(engine: Engine, rounds: int) -> float:
+    request = parse_request(json.dumps(work.task(2)).encode())
+    prompt = Prompts(engine.model).tokens(request)
+    tools = request.callable_tools
+    seconds: dict[bool, list[float]] = {False: [], True: []}
+    for number in range(rounds + 1):
+        for constrained in (False, True) if number % 2 else (True, False):
+            grammars = CallGrammars(tools) if constrained else None
+            sink = _Calls([tool.name for tool in tools], grammars)
+            engine.submit(Job(np.array(prompt), 96, sink))
+            sink.over.wait()
+            if sink.ending is None or sink.constrained != constrained:
+                raise RuntimeError("the engine failed, or the model made no call")
+            each = sink.ending.decode_s / max(1, sink.ending.completion_tokens - 1)
+            # The first round only makes the two alike: it fills the cache.
+            if number:
+                seconds[constrained].append(each)
+    return median(seconds[True]) / median(seconds[False])
