@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from harness.errors import SettingsError
-from harness.events import RunStarted
+from harness.events import Event, Guidance, RunStarted
 from harness.guidance import Policy, policies_named
 from harness.journal import now
 from harness.prompt import SYSTEM_PROMPT
@@ -43,12 +43,18 @@ def new_run(
     workspace: Workspace,
     policies: Sequence[Policy],
     parent: str | None,
-) -> tuple[RunState, RunStarted]:
-    """The run before its first turn, and the event that says so."""
+) -> tuple[RunState, list[Event]]:
+    """The run before its first turn, and the events that say so."""
     task = task.encode("utf-8", "replace").decode("utf-8")
     prompt = SYSTEM_PROMPT if settings.system_prompt is None else settings.system_prompt
+    told: list[Event] = []
     for policy in policies:
-        prompt = policy.first_prompt(settings, workspace, prompt)
+        longer = policy.first_prompt(settings, workspace, prompt)
+        if longer != prompt:
+            added = " ".join(longer.removeprefix(prompt).split())
+            detail = f"The first prompt says: {added}"
+            told.append(Guidance(run_id=run_id, policy=policy.name, detail=detail))
+        prompt = longer
     system = [{"role": "system", "content": prompt}] if prompt else []
     state = RunState(
         run_id=run_id,
@@ -58,7 +64,7 @@ def new_run(
         parent_run_id=parent,
         messages=(*system, {"role": "user", "content": task}),
     )
-    event = RunStarted(
+    started = RunStarted(
         run_id=run_id,
         task=task,
         model=settings.model,
@@ -67,4 +73,4 @@ def new_run(
         guidance=settings.guidance,
         parent_run_id=parent,
     )
-    return state, event
+    return state, [started, *told]

@@ -138,6 +138,7 @@ class Guidance(Base):
 class RunResumed(Base):
     type: Literal["run_resumed"] = "run_resumed"
     from_status: Status
+    model: str = ""
     changed: dict[str, Any] = {}
     """Limits that were raised: name to new value."""
 

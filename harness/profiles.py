@@ -13,7 +13,7 @@ from harness.errors import SettingsError
 PROFILES: Mapping[str, tuple[str, ...]] = {
     "none": (),
     "evidence": ("evidence", "check"),
-    "small": ("look_first", "names_exist", "repair", "plan", "done", "evidence", "check"),
+    "small": ("look_first", "names_exist", "plan", "done", "evidence", "check"),
 }
 """Name to policies, in the order in which they are asked."""
 

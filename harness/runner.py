@@ -106,12 +106,13 @@ class Runner:
         workspace = self._check(settings)
         given, run_id = run_id is not None, run_id or uuid.uuid4().hex[:12]
         policies = policies_named(settings.guidance, self._guidance)
-        state, event = new_run(run_id, task, settings, workspace, policies, parent)
+        state, events = new_run(run_id, task, settings, workspace, policies, parent)
         token = cancel or CancelToken()
         with self._holding(run_id, token):
             lease = self.store.lease(run_id)
             journal = Journal(self.store, lease, state, on_event, new=True)
-            journal.stage(event)
+            for event in events:
+                journal.stage(event)
             # A given id may be taken, so nothing is spent before that is known.
             return await self._carry(
                 journal, lease, workspace, on_event, on_delta, token, wait=given
@@ -145,7 +146,12 @@ class Runner:
             lease, state = await self._acquire(run_id)
             journal = Journal(self.store, lease, state, on_event)
             journal.stage(
-                RunResumed(run_id=run_id, from_status=state.status, changed=dict(limits or {})),
+                RunResumed(
+                    run_id=run_id,
+                    from_status=state.status,
+                    model=settings.model,
+                    changed=dict(limits or {}),
+                ),
                 status="running",
                 reason="",
                 interruption=None,

@@ -82,7 +82,8 @@ class _Stretch:
     """A run while it is carried."""
 
     span: Span
-    model: str | None
+    model: str
+    """Empty where it is not known."""
     tools: dict[str, Span] = field(default_factory=dict)
     """By call id, those that run."""
 
@@ -135,20 +136,21 @@ class Spans:
         self._early.clear()
 
     def _begin(self, event: RunStarted | RunResumed) -> None:
-        model, above = None, None
+        above = None
         attributes: dict[str, Any] = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.provider.name": AGENT,
             "gen_ai.agent.name": AGENT,
             "gen_ai.conversation.id": event.run_id,
         }
+        if event.model:
+            attributes["gen_ai.request.model"] = event.model
         if isinstance(event, RunStarted):
-            attributes["gen_ai.request.model"] = model = event.model
             above = self._above(event)
             if self._content:
                 attributes["gen_ai.input.messages"] = _messages("user", event.task)
         span = self._span(f"invoke_agent {AGENT}", event.time, attributes, above)
-        self._runs[event.run_id] = _Stretch(span, model)
+        self._runs[event.run_id] = _Stretch(span, event.model)
 
     def _above(self, event: RunStarted) -> Span | None:
         """The call that started this run, if it has begun."""

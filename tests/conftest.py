@@ -4,12 +4,19 @@ scripted provider."""
 import threading
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from models.errors import ModelError
 from models.store import Store
 from server.run import Server, bind, url_of
 from server.scripted import ScriptedBackend
 from server.scripted.attempt import AttemptLayer
+
+# A machine that is busy must not make a test fail.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 
 def fetched(names):

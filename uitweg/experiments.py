@@ -210,21 +210,23 @@ def _left(where: Where) -> str:
 
 def summary_table(results: Iterable[Result]) -> Table:
     """One row a provider and setting."""
-    table = Table(box=None, pad_edge=False)
-    for name in ("provider, setting", "right (95%)", "endings"):
-        table.add_column(name, overflow="fold")
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("provider,\nsetting")
+    table.add_column("right,\n95%")
+    # As wide as the longest word in it, so that only whole words are wrapped.
+    table.add_column("endings", min_width=len("interrupted"))
     for name in ("unmarked", "turns", "tokens", "cost", "turn", "all"):
         table.add_column(name, justify="right", overflow="fold")
     for cell in summaries(results):
         turn = cell.turn_seconds_median
         table.add_row(
-            f"{cell.provider}, {cell.setting}",
-            str(cell.score),
-            ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in cell.endings.items()),
+            f"{cell.provider},\n{cell.setting}",
+            str(cell.score).replace(" (", "\n").rstrip(")"),
+            "\n".join(f"{n} {name.replace('_', ' ')}" for name, n in cell.endings.items()),
             f"{cell.unmarked.right} of {cell.unmarked.n}" if cell.unmarked.n else "",
             f"{cell.turns_mean:.1f}",
             f"{cell.prompt_tokens + cell.completion_tokens:,}",
-            "unknown" if cell.cost_usd is None else f"${cell.cost_usd:.6f}",
+            "unknown" if cell.cost_usd is None else f"${cell.cost_usd:.4f}",
             "" if turn is None else f"{turn:.2f} s",
             f"{cell.seconds_total:.1f} s",
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,6 +17,7 @@ import httpx
 from rich.console import Console
 
 from harness.provider import Endpoint
+from local import folders
 
 STOP_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
@@ -50,14 +53,16 @@ def health(base_url: str) -> dict[str, Any] | None:
 
 
 @contextmanager
-def hosted(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def hosted(*arguments: str, used_by: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
     """`uitweg ARGUMENTS` as a process that ends with the block, or with this process.
 
     It has a session of its own, so that Ctrl-C reaches this process alone, which
-    then stops its run before it stops the server.
+    then stops its run before it stops the server. With `used_by` it outlives both
+    for as long as somebody is `_using` that file, and then ends by itself.
     """
+    more = () if used_by is None else ("--used-by", str(used_by))
     process = subprocess.Popen(  # noqa: S603 - our own command
-        [sys.executable, "-m", "uitweg.hosted", *arguments],
+        [sys.executable, "-m", "uitweg.hosted", *more, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         start_new_session=True,
@@ -65,14 +70,32 @@ def hosted(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     try:
         yield process
     finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if used_by is None or not _is_used(used_by):
+            process.terminate()
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
         if process.stdin is not None:
             process.stdin.close()
+
+
+@contextmanager
+def _using(path: Path) -> Iterator[None]:
+    """Hold a server, for the time of the block: whoever started it leaves it running."""
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield
+
+
+def _is_used(path: Path) -> bool:
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def wait_until_ready(
@@ -142,21 +165,30 @@ def model_server(endpoint: Endpoint, model: str | None, console: Console) -> Ite
     """Something that answers at `endpoint`, for the time of the block.
 
     Where no address was named and nobody listens at the usual one, the bundled
-    server is started there with `model`, or with the default model.
+    server is started there with `model`, or with the default model. It ends when
+    the last run that uses it does, whoever started it.
     """
     if endpoint.named:
         yield
         return
-    if health(endpoint.base_url) is not None:
-        wait_until_ready(endpoint.base_url, console)
+    port = str(urlsplit(endpoint.base_url).port)
+    users = folders.make(folders.data()) / f"server-{port}.lock"
+    with ExitStack() as started, _using(users):
+        if health(endpoint.base_url) is not None:
+            wait_until_ready(endpoint.base_url, console)
+        else:
+            name = _fetched(model)
+            process = started.enter_context(
+                hosted("serve", "--port", port, "--model", name, used_by=users)
+            )
+            wait_until_ready(endpoint.base_url, console, process)
         yield
-        return
+
+
+def _fetched(model: str | None) -> str:
+    """The name of `model`, or of the default one, once its file is here."""
     # Imported here: a run on another endpoint needs no model file.
     import models
     from models.progress import Lines
 
-    resolved = models.ensure(model, Lines())
-    port = str(urlsplit(endpoint.base_url).port)
-    with hosted("serve", "--port", port, "--model", resolved.name) as process:
-        wait_until_ready(endpoint.base_url, console, process)
-        yield
+    return models.ensure(model, Lines()).name

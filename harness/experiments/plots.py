@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 WIDTH = 720
-LABEL = 190
-VALUE = 130
+LABEL = 170
+VALUE = 230
 ROW = 26
 TOP = 6
 AXIS = 22

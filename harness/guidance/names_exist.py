@@ -27,6 +27,8 @@ class NamesThatExist(Policy):
         names = run.workspace.listing()
         if not names or len(names) > MOST_NAMES:
             return tools
+        if run.state.turns == 0:
+            run.note(self.name, f"A path is one of the {len(names)} names, anew after each write.")
         return [_with_names(tool, names) for tool in tools]
 
 

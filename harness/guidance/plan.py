@@ -4,7 +4,8 @@ The files that the question is about are found by the words it uses. Each is
 read as an ordinary tool call, in the model's stead, and the model is then asked
 once, in a clean window, to answer from notes. An order ("Delete old.log") is
 left to the model until it has asked for a read itself; from its first write on,
-the harness keeps out of it.
+the harness keeps out of it. Where there are other reading tools than the bundled
+ones, a question is the model's as well: one of them may be what it needs.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ MOST_FILES = 24
 
 MOST_BYTES = 256 * 1024
 """Of all of them together."""
+
+_FILES = frozenset({"list_files", "read_file"})
+_BUNDLED_READS = _FILES | {"scan_archive", "research"}
 
 _QUESTION = re.compile(
     r"\s*(what|which|who|whom|whose|when|where|why|how|is|are|was|were|do|does|did|has|have|had"
@@ -50,15 +54,15 @@ class ReadThenAnswer(Policy):
 
     def _ours(self, run: Guided) -> bool:
         """A question, or something the model began to read for; never once a write came up."""
-        if not {"list_files", "read_file"} <= run.tools.keys():
+        if not run.tools.keys() >= _FILES:
             return False
         asked = [run.tools.get(record.tool_name) for record in run.state.calls.values()]
         if any(tool is not None and tool.effect != "read" for tool in asked):
             return False
-        own = {"list_files", "read_file"}
-        if any(tool is not None and tool.name not in own for tool in asked):
+        if any(tool is not None and tool.name not in _FILES for tool in asked):
             return False
-        return bool(asked) or is_question(run.state.task)
+        reads = {name for name, tool in run.tools.items() if tool.effect == "read"}
+        return bool(asked) or (reads <= _BUNDLED_READS and is_question(run.state.task))
 
     def _wanted(self, run: Guided, listing: Sequence[str]) -> Sequence[str]:
         """The files that the task names, or all of them where they are not too many."""

@@ -120,7 +120,9 @@ async def test_a_failed_tool_and_a_run_that_waits(receiver, runner, settings):
     receiver.spans.clear()
     with exported() as spans:
         await harness.resume(state.run_id, on_event=spans.on_event)
-    assert attributes(receiver.spans[0])["gen_ai.conversation.id"] == state.run_id
+    resumed = attributes(by_name(receiver.spans)["invoke_agent uitweg"])
+    assert resumed["gen_ai.conversation.id"] == state.run_id
+    assert resumed["gen_ai.request.model"] == state.settings.model
 
 
 async def test_a_subagent_hangs_below_the_call_that_started_it(receiver, runner, settings):

@@ -93,7 +93,8 @@ def test_what_is_wrong_is_named(check, gguf_bytes, change, reason):
 
 
 @settings(
-    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=400,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.data())
 def test_no_change_of_bytes_does_more_than_be_refused(check, gguf_bytes, data):
@@ -117,7 +118,8 @@ def test_no_change_of_bytes_does_more_than_be_refused(check, gguf_bytes, data):
 
 @given(st.binary(max_size=300))
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=200,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_nor_does_noise(check, noise):
     with pytest.raises(NotGguf):

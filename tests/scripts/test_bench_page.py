@@ -1,4 +1,4 @@
-"""The page's benchmark, as far as it is no browser: it goes on working while the store changes."""
+"""The page's benchmark, as far as it needs no browser: it goes by the store's interface."""
 
 import importlib.util
 from importlib.machinery import SourceFileLoader

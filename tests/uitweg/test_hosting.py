@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 import time
@@ -49,6 +50,27 @@ def test_a_server_ends_when_its_parent_is_killed(port):
             break
         time.sleep(0.02)
     assert health(local_url(number)) is None
+
+
+def test_a_server_that_another_run_uses_ends_with_the_last_of_them(port, tmp_path):
+    users, number = tmp_path / "server.lock", port()
+    with users.open("a") as another:
+        fcntl.flock(another, fcntl.LOCK_SH)
+        with hosted("serve", "--scripted", "--port", str(number), used_by=users) as process:
+            wait_until_ready(local_url(number), QUIET, process)
+        assert health(local_url(number))["status"] == "ok"
+        assert process.poll() is None
+    assert process.wait(20) is not None
+    assert health(local_url(number)) is None
+
+
+def test_a_server_that_nobody_else_uses_ends_at_once(port, tmp_path):
+    number = port()
+    with hosted(
+        "serve", "--scripted", "--port", str(number), used_by=tmp_path / "server.lock"
+    ) as process:
+        wait_until_ready(local_url(number), QUIET, process)
+    assert process.poll() is not None
 
 
 def test_a_server_that_cannot_come_up_is_said(port, scripted_url):

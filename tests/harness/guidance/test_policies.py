@@ -13,6 +13,8 @@ from harness.profiles import PROFILES, UNKNOWN_MODEL, policies_of
 from harness.runner import Runner
 from harness.scripted_model import Call, ScriptedModel
 from harness.state import Decision, Limits, RunState
+from harness.tool import tool
+from harness.tools import bundled_tools
 
 QUESTION = "Which file mentions a timeout?"
 READ = Call("read_file", {"path": "errors.log"})
@@ -81,6 +83,13 @@ async def test_look_first_puts_the_listing_into_the_first_prompt_and_leaves_it(r
     system = model.requests[0][0]["content"]
     assert system.endswith("The files in the folder: access.log, errors.log, notes.txt.")
     assert all(request[0]["content"] == system for request in model.requests)
+    said = "The first prompt says: The files in the folder: access.log, errors.log, notes.txt."
+    (state,) = carrier.store.runs()
+    assert ("look_first", said) in [
+        (event.policy, event.detail)
+        for event in carrier.store.events(state.run_id)
+        if isinstance(event, Guidance)
+    ]
 
 
 async def test_names_that_exist_are_offered_for_a_path(runner, settings):
@@ -91,7 +100,9 @@ async def test_names_that_exist_are_offered_for_a_path(runner, settings):
             seen.append(given["tools"])
             return await super().complete(**given)
 
-    await runner(Watching("done")).start("?", settings(guidance=("names_exist",)))
+    carrier = runner(Watching("done"))
+    state = await carrier.start("?", settings(guidance=("names_exist",)))
+    assert [policy for policy, _ in notes_of(carrier, state)] == ["names_exist"]
     by_name = {tool["function"]["name"]: tool["function"]["parameters"] for tool in seen[0]}
     names = ["access.log", "errors.log", "notes.txt"]
     assert by_name["read_file"]["properties"]["path"]["enum"] == names
@@ -135,6 +146,21 @@ async def test_plan_reads_for_a_question_and_asks_once(runner, settings):
 async def test_plan_reads_only_the_file_that_a_question_names(runner, settings):
     state = await runner(says("x")).start("What does notes.txt say?", settings(guidance=("plan",)))
     assert state.tool_runs == 2
+
+
+async def test_plan_leaves_a_question_to_the_model_where_it_has_a_reading_tool_of_its_own(
+    runner, settings
+):
+    @tool(effect="read")
+    def word_count(path: str) -> str:
+        """Count the words of a file."""
+        return f"{path}: 7 words"
+
+    model = ScriptedModel(Call("word_count", {"path": "notes.txt"}), "7 words.")
+    carrier = runner(model, tools={**bundled_tools(), "word_count": word_count})
+    chosen = settings(guidance=("plan",), tools=("list_files", "read_file", "word_count"))
+    state = await carrier.start("How many words does notes.txt have?", chosen)
+    assert (state.answer, state.turns, state.tool_runs) == ("7 words.", 2, 1)
 
 
 async def test_plan_leaves_an_order_to_the_model(runner, settings, workspace: Path):
@@ -218,7 +244,7 @@ async def test_a_run_that_a_crash_cut_goes_on_with_its_plan(runner, settings):
 
 def test_every_profile_names_policies_that_there_are():
     known = policies()
-    assert {name for names in PROFILES.values() for name in names} == set(known)
+    assert {name for names in PROFILES.values() for name in names} <= set(known)
     assert policies_of("default", "none") == ()
     assert policies_of("default") == PROFILES[UNKNOWN_MODEL]
     order = list(known)
