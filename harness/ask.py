@@ -25,12 +25,10 @@ async def ask(run: Carrier) -> Stop | None:
     """Ask for the next turn and record it; a `Stop` when no usable reply came."""
     state = run.state
     tools = [dict(tool.wire) for tool in run.tools.values()]
-    options: dict[str, Any] = {}
     for policy in run.policies:
         tools = policy.shape_tools(run, tools)
-        options |= policy.request_options(run)
     await run.journal.soon()
-    outcome = await _complete(run, state.messages, tools, options, None)
+    outcome = await _complete(run, state.messages, tools, state.settings.max_completion_tokens)
     if not isinstance(outcome, Reply):
         return outcome
     calls = _with_ids(outcome.tool_calls, state.calls)
@@ -66,15 +64,10 @@ def propose(run: Carrier, policy: str, proposed: Calls) -> None:
     )
 
 
-async def ask_aside(
-    run: Carrier,
-    messages: Sequence[Message],
-    max_tokens: int | None,
-    extra: Mapping[str, Any] | None,
-) -> Reply | None:
+async def ask_aside(run: Carrier, messages: Sequence[Message], max_tokens: int) -> Reply | None:
     """Ask in a clean window, without tools; the transcript stays as it is."""
     await run.journal.soon()
-    outcome = await _complete(run, messages, [], dict(extra or {}), max_tokens, "evidence")
+    outcome = await _complete(run, messages, [], max_tokens, "evidence")
     if not isinstance(outcome, Reply):
         return None
     _record(run, outcome, outcome.finish_reason, purpose="evidence")
@@ -85,7 +78,6 @@ async def _complete(
     run: Carrier,
     messages: Sequence[Message],
     tools: list[dict[str, Any]],
-    options: dict[str, Any],
     max_tokens: int | None,
     purpose: Literal["step", "evidence"] = "step",
 ) -> Reply | Stop | None:
@@ -111,11 +103,10 @@ async def _complete(
             tools=tools,
             model=state.settings.model,
             temperature=state.settings.temperature,
-            max_tokens=max_tokens or state.settings.max_completion_tokens,
+            max_tokens=max_tokens,
             cancel=run.cancel,
             on_delta=on_delta if run.on_delta else None,
             on_retry=on_retry,
-            extra=options or None,
         )
     except BrokenOff as broken:
         _record(run, broken.reply, "cancelled", purpose=purpose)

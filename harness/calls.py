@@ -35,16 +35,19 @@ async def settle(run: Carrier, record: CallRecord) -> Stop | None:
     """Settle the call, or return why the run has to stop at it."""
     tool = run.tools.get(record.tool_name)
     if tool is None:
-        return _invalid(run, record, _unknown(run, record))
+        run.settle(record, _unknown(run, record), "invalid")
+        return None
     if record.outcome == "invalid":
-        return _invalid(run, record, CUT_OFF)
+        run.settle(record, CUT_OFF, "invalid")
+        return None
     try:
         verdict = _verdict(run, record, tool)
     except InvalidArguments as error:
         if record.state == "started":  # by a tool that took them then
             run.settle(record, words.UNKNOWN, "unknown")
-            return None
-        return _invalid(run, record, str(error))
+        else:
+            run.settle(record, str(error), "invalid")
+        return None
     except Exception as error:  # noqa: BLE001 - a tool's own hook may raise anything
         run.settle(record, f"{tool.name} cannot be run: {error}", "error")
         return None
@@ -65,14 +68,6 @@ def _verdict(run: Carrier, record: CallRecord, tool: Tool) -> approval.Verdict:
     args = record.ran_args or tool.validate(record.arguments)
     decision = run.state.decisions.get(record.call_id)
     return approval.judge(run.state.run_id, record, tool, args, decision, run.rules, run.workspace)
-
-
-def _invalid(run: Carrier, record: CallRecord, message: str) -> Stop | None:
-    """The call cannot run as it was written; the model is told what is wrong."""
-    for policy in run.policies:
-        message = policy.on_invalid(run, record, message)
-    run.settle(record, message, "invalid")
-    return None
 
 
 def _unknown(run: Carrier, record: CallRecord) -> str:

@@ -71,15 +71,9 @@ class Carrier:
 
     # What a guidance policy may do besides looking
 
-    async def ask_aside(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int | None = None,
-        extra: Mapping[str, Any] | None = None,
-    ) -> Reply | None:
+    async def ask_aside(self, messages: Sequence[Message], max_tokens: int) -> Reply | None:
         """See `harness.guidance.Guided`."""
-        return await ask.ask_aside(self, messages, max_tokens, extra)
+        return await ask.ask_aside(self, messages, max_tokens)
 
     def note(self, policy: str, detail: str, call_ids: Sequence[str] = ()) -> None:
         """See `harness.guidance.Guided`."""

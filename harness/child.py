@@ -17,11 +17,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from harness.cancel import CancelledByToken, CancelToken
 from harness.output import CappedText, UnreadableOutput, collect, collect_async
+from harness.ports import OnProgress
 from harness.schema import InvalidArguments
 from harness.tool import PermanentToolError, Tool, ToolContext, ToolError
 from harness.workspace import Workspace
@@ -53,11 +53,7 @@ def _answer(answers: BinaryIO, message: dict[str, Any]) -> None:
         answers.write(json.dumps(message).encode() + b"\n")
 
 
-def _run(
-    call: dict[str, Any],
-    token: CancelToken,
-    report: Callable[[str, int | None, int | None], None],
-) -> dict[str, Any]:
+def _run(call: dict[str, Any], token: CancelToken, report: OnProgress) -> dict[str, Any]:
     output = CappedText()
     try:
         tool = _find(call)

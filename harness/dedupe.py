@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.state import CallRecord, DedupePolicy
+from harness.state import CallRecord, DedupePolicy, RunState
 
 if TYPE_CHECKING:
     from harness.tool import Tool
@@ -34,6 +34,16 @@ class Memory:
         self._policy = policy
         self._tools = tools
         self._kept: dict[str, Remembered] = {}
+
+    @classmethod
+    def of(cls, run: RunState, tools: Mapping[str, Tool]) -> Memory:
+        """What a run remembers that goes on: all that its settled calls have told before."""
+        memory = cls(run.settings.dedupe, tools)
+        results = run.results()
+        for record in run.calls.values():
+            if record.state == "settled":
+                memory.note(record, results[record.call_id])
+        return memory
 
     def note(self, record: CallRecord, content: str) -> None:
         """Learn of a call that has been settled with the tool message `content`."""

@@ -26,7 +26,8 @@ from harness.ports import Provider
 from harness.profiles import policies_of
 from harness.provider.endpoint import endpoint_from_environment
 from harness.provider.listing import choose_model
-from harness.runner import Runner, http_provider
+from harness.providers import http_provider
+from harness.runner import Runner
 from harness.state import Limits, RunState, Settings
 from harness.stop import StopCondition
 from harness.store import Store

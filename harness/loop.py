@@ -3,10 +3,9 @@
     stop?  →  drain what the transcript owes  →  ask the model
 
 A reply without calls is the answer. Limits come first, before anything is spent.
-Then the calls of the last reply
-that have no tool message yet are settled, one by one. Only when nothing is owed
-is the model asked. So a run that was approved, cancelled, or killed goes on by
-the same path as one that just began.
+Then the calls of the last reply that have no tool message yet are settled, one by
+one. Only when nothing is owed is the model asked. So a run that was approved,
+cancelled, or killed goes on by the same path as one that just began.
 """
 
 from __future__ import annotations

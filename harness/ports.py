@@ -1,6 +1,6 @@
 """The seams of the loop: what it needs from others, as protocols.
 
-`Provider` talks to a model, `Executor` runs one tool call, `Guidance` (in
+`Provider` talks to a model, `Executor` runs one tool call, `Policy` (in
 `harness.guidance`) helps small models, `StopCondition` (in `harness.stop`) ends
 a run. Everything is structural: a class with these members fits, whatever it
 inherits from.
@@ -80,8 +80,6 @@ class Provider(Protocol):
         cancel: CancelToken,
         on_delta: OnDelta | None = None,
         on_retry: OnRetry | None = None,
-        tool_choice: str | Mapping[str, Any] | None = None,
-        extra: Mapping[str, Any] | None = None,
     ) -> Reply: ...
 
     async def aclose(self) -> None: ...
@@ -122,9 +120,10 @@ class Spawn(Protocol):
 class Executed:
     """How one tool call went. `content` is what the model reads, never empty.
 
-    outcome `ok`; `error` (the tool raised; `content` is its message);
-    `cancelled` (it stopped because of the token); `abandoned` (it did not stop
-    in time: its late result is dropped by the executor)."""
+    outcome `ok`; `error` (the tool raised; `content` is its message); `invalid`
+    (it did not take these arguments); `cancelled` (it stopped because of the
+    token); `abandoned` (it did not stop in time: its late result is dropped by
+    the executor)."""
 
     outcome: Outcome
     content: str

@@ -1,7 +1,7 @@
 """Profiles: named sets of guidance policies, and which one a model gets.
 
-A profile's figures are in docs/guidance.md; `scripts` that measure are the
-experiments. `none` is the plain loop.
+What each is worth is in docs/guidance.md, measured by the experiments. `none` is the
+plain loop.
 """
 
 from __future__ import annotations

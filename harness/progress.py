@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+
+from harness.ports import OnProgress
 
 INTERVAL = 0.1
 """Seconds between two progress events of one call; the last one is always kept."""
 
 MAX_MESSAGE = 500
 
-Report = Callable[[str, int | None, int | None], None]
 Item = tuple[str, int | None, int | None]
 
 
@@ -23,7 +23,7 @@ class Reporter:
     makes no more progress.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, deliver: Report) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, deliver: OnProgress) -> None:
         self._loop = loop
         self._deliver = deliver
         self._lock = threading.Lock()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, Literal
 
 from harness.approval import NO_RULES
@@ -17,16 +18,13 @@ from harness.cancel import CancelToken
 from harness.carrier import Carrier, OnDelta
 from harness.dedupe import Memory
 from harness.endings import cancelled, finish
-from harness.errors import (
-    AlreadyCarried,
-    StoreError,
-)
+from harness.errors import AlreadyCarried, StoreError
 from harness.events import RunResumed
 from harness.execute import execute
 from harness.guidance import Policy, policies, policies_named
 from harness.journal import Journal, OnEvent, now
 from harness.loop import carry
-from harness.ports import Provider
+from harness.providers import ProviderFactory, Providers, http_provider
 from harness.state import RESUMABLE, Cancelled, Decision, RunState, Settings
 from harness.stop import StopCondition, raised
 from harness.store import Lease, Store
@@ -37,15 +35,6 @@ from harness.tools import bundled_tools
 from harness.workspace import Workspace
 
 CancelOutcome = Literal["told", "asked", "ended"]
-
-
-def http_provider(settings: Settings) -> Provider:
-    """The default: the run's endpoint over HTTP, with the environment's key if it is for it."""
-    # Imported here, because it takes longer than all the rest together.
-    from harness.provider import HttpProvider, endpoint_from_environment
-
-    endpoint = endpoint_from_environment()
-    return HttpProvider(settings.base_url, endpoint.key_for(settings.base_url))
 
 
 class Runner:
@@ -65,7 +54,7 @@ class Runner:
         self,
         store: Store,
         *,
-        provider_factory: Callable[[Settings], Provider] = http_provider,
+        provider_factory: ProviderFactory = http_provider,
         tools: Mapping[str, Tool] | None = None,
         rules: Rules = NO_RULES,
         stop_conditions: Sequence[StopCondition] = (),
@@ -74,10 +63,9 @@ class Runner:
         self.store = store
         self.tools = bundled_tools() if tools is None else dict(tools)
         self.rules = rules
-        self._provider_factory = provider_factory
         self._stop_conditions = tuple(stop_conditions)
         self._guidance = policies() if guidance is None else dict(guidance)
-        self._providers: dict[tuple[int, str], Provider] = {}
+        self._providers = Providers(provider_factory)
         self._watch = CancelWatch(store.path)
 
     async def __aenter__(self) -> Runner:
@@ -89,10 +77,7 @@ class Runner:
     async def aclose(self) -> None:
         """Close the connections to the endpoints. The store stays open."""
         self._watch.close()
-        providers = list(self._providers.values())
-        self._providers.clear()
-        for provider in providers:
-            await provider.aclose()
+        await self._providers.aclose()
 
     async def start(
         self,
@@ -288,24 +273,11 @@ class Runner:
     ) -> Carrier:
         settings = journal.state.settings
         tools = {name: self.tools[name] for name in settings.tools}
-        memory = Memory(settings.dedupe, tools)
-        contents = {
-            message["tool_call_id"]: message["content"]
-            for message in journal.state.messages
-            if message["role"] == "tool"
-        }
-        for record in journal.state.calls.values():
-            if record.state == "settled":
-                memory.note(record, contents[record.call_id])
 
-        async def child(
-            run_id: str, task: str, settings: Settings, parent: str, cancel: CancelToken
-        ) -> RunState:
-            return await self._child(run_id, task, settings, parent, cancel, on_event, on_delta)
-
+        child = partial(self._child, on_event, on_delta)
         return Carrier(
             journal=journal,
-            provider=self._provider(settings),
+            provider=self._providers.of(settings),
             execute=execute,
             tools=tools,
             workspace=workspace,
@@ -313,22 +285,22 @@ class Runner:
             rules=self.rules,
             policies=policies_named(settings.guidance, self._guidance),
             stop_conditions=self._stop_conditions,
-            memory=memory,
+            memory=Memory.of(journal.state, tools),
             children=lambda record: Children(journal.state, record, tools, token, child),
             on_delta=on_delta,
         )
 
     async def _child(
         self,
+        on_event: OnEvent | None,
+        on_delta: OnDelta | None,
         run_id: str,
         task: str,
         settings: Settings,
         parent: str,
         cancel: CancelToken,
-        on_event: OnEvent | None,
-        on_delta: OnDelta | None,
     ) -> RunState:
-        """Carry a subagent's run; one that a crash broke off goes on."""
+        """Carry a subagent's run, as `StartChild`; one that a crash broke off goes on."""
         token = cancel.child()
         if not await asyncio.to_thread(self.store.exists, run_id):
             return await self.start(
@@ -339,10 +311,3 @@ class Runner:
         if state.status != "running":
             return state
         return await self.resume(run_id, on_event=on_event, on_delta=on_delta, cancel=token)
-
-    def _provider(self, settings: Settings) -> Provider:
-        """One provider for each event loop and address: connections belong to a loop."""
-        key = (id(asyncio.get_running_loop()), settings.base_url)
-        if key not in self._providers:
-            self._providers[key] = self._provider_factory(settings)
-        return self._providers[key]

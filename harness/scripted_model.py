@@ -56,8 +56,6 @@ class ScriptedModel:
         cancel: CancelToken,
         on_delta: OnDelta | None = None,
         on_retry: OnRetry | None = None,  # noqa: ARG002 - a script does not fail and try again
-        tool_choice: str | Mapping[str, Any] | None = None,  # noqa: ARG002
-        extra: Mapping[str, Any] | None = None,  # noqa: ARG002
     ) -> Reply:
         """The next line. Tokens are counted as words."""
         self.requests.append(list(messages))

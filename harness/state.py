@@ -171,6 +171,9 @@ class Usage(Value):
         return self.prompt_tokens + self.completion_tokens
 
 
+DecisionAction = Literal["approve", "edit", "reject", "happened", "run_again", "abandon"]
+
+
 class Decision(Value):
     """What a person, or a standing rule, said about one call.
 
@@ -178,7 +181,7 @@ class Decision(Value):
     or for `edit` the edited ones. A decision is used once."""
 
     call_id: str
-    action: Literal["approve", "edit", "reject", "happened", "run_again", "abandon"]
+    action: DecisionAction
     digest: str
     args: dict[str, Any] | None = None
     """The edited arguments, for `edit` only."""
@@ -240,6 +243,10 @@ class RunState(Value):
     messages: tuple[Message, ...] = ()
     calls: dict[str, CallRecord] = {}
     decisions: dict[str, Decision] = {}
+
+    def results(self) -> dict[str, str]:
+        """The tool messages of the transcript, by call id, in order."""
+        return {m["tool_call_id"]: m["content"] for m in self.messages if m["role"] == "tool"}
 
     def owed(self) -> tuple[CallRecord, ...]:
         """The calls of the last assistant message without a tool message, in order."""

@@ -25,12 +25,6 @@ from harness.state import (
     Status,
 )
 
-BUDGET_STATEMENT = (
-    "A limit on money or tokens can be exceeded by at most one turn, "
-    "because what a turn costs is known only after it."
-)
-"""For every place where such a limit is set."""
-
 
 class Stop(NamedTuple):
     """How the run ends. `reason` is one line for people."""

@@ -15,13 +15,12 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from harness.cancel import CancelToken
 from harness.execute import execute
-from harness.ports import Executed
+from harness.ports import Executed, OnProgress
 from harness.schema import InvalidArguments
 from harness.tool import Tool, ToolContext
 from harness.workspace import Workspace
@@ -35,7 +34,7 @@ def call_tool(
     *,
     workspace: str | Path | None = None,
     cancel: CancelToken | None = None,
-    on_progress: Callable[[str, int | None, int | None], None] | None = None,
+    on_progress: OnProgress | None = None,
     **arguments: Any,
 ) -> Executed:
     """Carry out one call and give what became of it.
@@ -66,7 +65,7 @@ async def call_tool_async(
     *,
     workspace: str | Path | None = None,
     cancel: CancelToken | None = None,
-    on_progress: Callable[[str, int | None, int | None], None] | None = None,
+    on_progress: OnProgress | None = None,
     **arguments: Any,
 ) -> Executed:
     """`call_tool` within an event loop."""

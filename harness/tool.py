@@ -35,7 +35,7 @@ from harness.schema import (
 
 if TYPE_CHECKING:
     from harness.cancel import CancelToken
-    from harness.ports import Spawn
+    from harness.ports import OnProgress, Spawn
     from harness.workspace import Workspace
 
 __all__ = [
@@ -76,7 +76,7 @@ class ToolContext:
     idempotency_key: str = ""
     fingerprint: str = ""
     """What `Tool.fingerprint` said when the call was approved, where somebody approved it."""
-    report: Callable[[str, int | None, int | None], None] = _nowhere
+    report: OnProgress = _nowhere
     spawn: Spawn | None = None
     """Carries a subagent's run, where this run may have one."""
 

@@ -8,6 +8,7 @@ one, must be one of ours too. A program that is no browser sends no `Origin`.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Collection
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -21,6 +22,19 @@ def loopback_hosts(port: int) -> tuple[str, ...]:
     return (*hosts, *LOOPBACK) if port == PLAIN_PORT else hosts
 
 
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens at `host`."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def bracketed(host: str) -> str:
+    """A host as it stands in an address: one of IPv6 in brackets."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
 def allowed_hosts(host: str, port: int) -> tuple[str, ...]:
     """The values of `Host` for a server that listens at `host`, which a person may have chosen.
 
@@ -29,7 +43,7 @@ def allowed_hosts(host: str, port: int) -> tuple[str, ...]:
     """
     if host in ("", "0.0.0.0", "::"):  # noqa: S104  only compared with, nothing is bound here
         return loopback_hosts(port)
-    name = f"[{host}]" if ":" in host and not host.startswith("[") else host.lower()
+    name = bracketed(host.lower())
     own = (f"{name}:{port}", name) if port == PLAIN_PORT else (f"{name}:{port}",)
     return tuple(dict.fromkeys((*own, *loopback_hosts(port))))
 

@@ -79,15 +79,11 @@ class Header:
     """What the file says of itself.
 
     Attributes:
-        version: of the format, 2 or 3.
         metadata: keys and their values; an array is only its length.
-        tensors: how many there are.
         sizes: bytes of each tensor.
     """
 
-    version: int
     metadata: dict[str, Any]
-    tensors: int
     sizes: dict[str, int]
 
 
@@ -167,8 +163,7 @@ def _header(reader: _Reader) -> Header:
         raise _Bad("it has no tensors")
     if not isinstance(metadata.get("general.architecture"), str):
         raise _Bad("it does not name its architecture")
-    sizes = _tensors(reader, tensors, alignment)
-    return Header(version, metadata, tensors, sizes)
+    return Header(metadata, _tensors(reader, tensors, alignment))
 
 
 def _metadata(reader: _Reader, count: int) -> dict[str, Any]:

@@ -24,16 +24,6 @@ class Progress(Protocol):
         """Tell that `done` of `total` bytes of `what` are there."""
 
 
-class Quiet:
-    """Tells nothing."""
-
-    def say(self, text: str) -> None:
-        """Nothing."""
-
-    def advance(self, what: str, done: int, total: int) -> None:
-        """Nothing."""
-
-
 class Lines:
     """Tells it on a stream: in one line that changes on a terminal, else in a line now and then."""
 

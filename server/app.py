@@ -41,8 +41,8 @@ from server.errors import (
     WrongContentType,
 )
 from server.openapi import DESCRIPTION
+from server.parse import parse_request
 from server.reply import ChatReply, send_error
-from server.wire import parse_request
 
 MOST_BODY_BYTES = 16 * 1024 * 1024
 BODY_SECONDS = 30.0

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from server.errors import BadRequest
-from server.schema import FREE_DEPTH, ROOT, SchemaRules, literal
+from server.gbnf import ROOT, literal
+from server.schema import FREE_DEPTH, SchemaRules
 from server.wire import ChatRequest, FunctionTool
 
 CALL_BEGIN = "<tool_call>\n"

@@ -40,7 +40,6 @@ _SPACE = " \t\r\n"
 class BegunCall:
     """A call that is being written: where its JSON begins in the reply, and what there is of it."""
 
-    dialect: Dialect
     start: int
     text: str
     name: str | None
@@ -96,7 +95,7 @@ class CallReader:
         if self._state != self._value:
             return None
         text = self._held[self._value_at :]
-        return BegunCall(self._opener, self._seen - len(text), text, self._scanner.name)
+        return BegunCall(self._seen - len(text), text, self._scanner.name)
 
     def feed(self, text: str) -> list[TextPiece | CallPiece]:
         """What is certain after some more of the reply's text."""

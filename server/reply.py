@@ -17,8 +17,9 @@ from starlette.types import Receive, Scope, Send
 
 from server.backend import Backend, CallPiece, Finish, Piece, TextPiece
 from server.errors import ApiError, EngineFailed, RawReply, Unavailable
+from server.json_text import compact_json
 from server.shapes import call_object, chunk_body, reply_body, usage
-from server.wire import ChatRequest, compact_json
+from server.wire import ChatRequest
 
 log = logging.getLogger(__name__)
 

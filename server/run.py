@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
 import logging
 import signal
 import socket
@@ -15,7 +14,7 @@ import httpx
 import uvicorn
 from starlette.types import ASGIApp
 
-from local.guard import allowed_hosts
+from local.guard import allowed_hosts, bracketed
 from server.app import create_app
 from server.backend import Backend
 
@@ -29,14 +28,6 @@ GRACE_S = 5
 
 class CannotListen(Exception):
     """The port cannot be had; the message says why and what to do."""
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -57,7 +48,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def _why_not(host: str, port: int, error: Exception) -> str:
-    address = f"{_bracketed(host)}:{port}"
+    address = f"{bracketed(host)}:{port}"
     if not isinstance(error, OSError) or error.errno != errno.EADDRINUSE:
         return f"Cannot listen on {address}: {error}."
     holder = _holder(host, port)
@@ -67,7 +58,7 @@ def _why_not(host: str, port: int, error: Exception) -> str:
 def _holder(host: str, port: int) -> str:
     """Who answers there, as far as one question can tell."""
     try:
-        reply = httpx.get(f"http://{_bracketed(host)}:{port}/health", timeout=1, trust_env=False)
+        reply = httpx.get(f"http://{bracketed(host)}:{port}/health", timeout=1, trust_env=False)
         state = reply.json()
     except (httpx.HTTPError, ValueError):
         return "another program"
@@ -78,11 +69,7 @@ def _holder(host: str, port: int) -> str:
 
 def url_of(bound: socket.socket, host: str) -> str:
     """The base URL for clients of a bound socket, as LLM_BASE_URL wants it."""
-    return f"http://{_bracketed(host)}:{bound.getsockname()[1]}/v1"
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+    return f"http://{bracketed(host)}:{bound.getsockname()[1]}/v1"
 
 
 class Server(uvicorn.Server):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, NoReturn
 
-from server.wire import compact_json
+from server.json_text import compact_json
 
 MOST_LEVELS = 100
 CALL_KEYS = frozenset(["name", "arguments", "parameters", "id", "type", "function"])

@@ -13,12 +13,11 @@ import json
 from typing import Any
 
 from server.errors import BadRequest
+from server.gbnf import CHARACTER, INTEGER, MOST_REPEATS, NUMBER, ROOT, Rules, literal, sequence
 from server.ranges import integer_range, number_range
 
 MOST_CHARACTERS = 1000
 """Characters of a string for which the schema names no maxLength."""
-MOST_REPEATS = 2000
-"""llama.cpp's own limit on one repetition."""
 MOST_ITEMS = 32
 """Entries of a list or of a free object for which the schema names no limit."""
 MOST_VISITS = 2000
@@ -43,10 +42,7 @@ _KNOWN = {
     "boolean": set[str](),
     "null": set[str](),
 }
-ROOT = "root ::= "
 _STRUCTURE = frozenset(["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"])
-_CHARACTER = r'[^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})'
-_NUMBER = '"-"? ("0" | [1-9] [0-9]{0,14}) ("." [0-9]{1,15})? ([eE] [-+]? [0-9]{1,2})?'
 _SCALARS = ("string", "number", "boolean", "null")
 
 
@@ -57,18 +53,15 @@ class SchemaRules:
         """`root`: the whole schema; `field`: its name in the request; `prefix`: of rule names."""
         self._root = root
         self._field = field
-        self._prefix = prefix
-        self._rules: dict[str, str] = {}
-        self._rules_by_body: dict[str, str] = {}
+        self._rules = Rules(prefix)
         self._references: dict[str, str] = {}
         self._open: set[str] = set()
-        self._letters = 0
         self._visits = 0
         self._depth = 0
 
     def lines(self) -> list[str]:
         """The rules, one a line."""
-        return [f"{name} ::= {body}" for name, body in self._rules.items()]
+        return self._rules.lines()
 
     def text(self, root: str) -> str:
         """The whole grammar, with the expression `root` as what it allows."""
@@ -200,14 +193,14 @@ class SchemaRules:
         if items is False or high == 0:
             return '"[]"'
         item = self._rule(self._inner(items, f"{path}/items"), path)
-        return self._rule(_sequence("[", item, low, min(high, MOST_REPEATS), "]"), path)
+        return self._rule(sequence("[", item, low, min(high, MOST_REPEATS), "]"), path)
 
     def _string(self, schema: dict[str, Any], path: str) -> str:
         low = self._count(schema, "minLength", 0, path)
         high = min(self._count(schema, "maxLength", max(low, MOST_CHARACTERS), path), MOST_REPEATS)
         if low > high:
             raise self._refused(path, f"minLength above {high}")
-        character = self._rule(_CHARACTER, "character")
+        character = self._rule(CHARACTER, "character")
         return self._rule(f'"\\"" {character}{{{low},{high}}} "\\""', path)
 
     def _integer(self, schema: dict[str, Any], path: str) -> str:
@@ -221,7 +214,7 @@ class SchemaRules:
         if any(isinstance(b, bool) or not isinstance(b, int | float) for b in bounds.values()):
             raise self._refused(path, "a bound that is no number")
         if not bounds:
-            return self._rule('"-"? ("0" | [1-9] [0-9]{0,14})' if whole else _NUMBER, path)
+            return self._rule(INTEGER if whole else NUMBER, path)
         made = integer_range(bounds) if whole else number_range(bounds)
         if made is None:
             raise self._refused(path, "a range this narrow")
@@ -278,11 +271,11 @@ class SchemaRules:
             raise self._refused(path, "$ref that leads to itself")
         if pointer not in self._references:
             target = self._looked_up(pointer, path)
-            name = f"{self._prefix}ref{len(self._references)}"
+            name = self._rules.reserve()
             # Named before it is visited: a schema may refer to itself.
             self._references[pointer] = name
             self._open.add(pointer)
-            self._rules[name] = self.value(target, path)
+            self._rules.define(name, self.value(target, path))
             self._open.discard(pointer)
         return self._references[pointer]
 
@@ -302,13 +295,13 @@ class SchemaRules:
         if depth > 0:
             inner = self._free_value(depth - 1)
             kinds.append(self._map(inner, "map"))
-            kinds.append(self._rule(_sequence("[", inner, 0, MOST_ITEMS, "]"), "list"))
+            kinds.append(self._rule(sequence("[", inner, 0, MOST_ITEMS, "]"), "list"))
         return self._rule(" | ".join(kinds), "value")
 
     def _map(self, value: str, path: str) -> str:
         key = self._string({"maxLength": 64}, path)
         pair = self._rule(f'{key} ": " {value}', path)
-        return self._rule(_sequence("{", pair, 0, MOST_ITEMS, "}"), path)
+        return self._rule(sequence("{", pair, 0, MOST_ITEMS, "}"), path)
 
     def _count(self, schema: dict[str, Any], key: str, default: int, path: str) -> int:
         value = schema.get(key, default)
@@ -317,16 +310,11 @@ class SchemaRules:
         return value
 
     def _rule(self, body: str, path: str) -> str:
-        """The name of the rule with this body; one rule for each body."""
-        known = self._rules_by_body.get(body)
-        if known is None:
-            self._letters += len(body)
-            if self._letters > MOST_TEXT:
-                raise self._refused(path, "a schema this large")
-            known = f"{self._prefix}r{len(self._rules_by_body)}"
-            self._rules[known] = body
-            self._rules_by_body[body] = known
-        return known
+        """The name of the rule with this body."""
+        name = self._rules.add(body)
+        if self._rules.letters > MOST_TEXT:
+            raise self._refused(path, "a schema this large")
+        return name
 
     def _refused(self, path: str, what: str) -> BadRequest:
         return BadRequest(
@@ -336,20 +324,5 @@ class SchemaRules:
         )
 
 
-def _sequence(begin: str, item: str, low: int, high: int, end: str) -> str:
-    """`low` to `high` items with commas between them, inside brackets."""
-    if high == 0:
-        return f'"{begin}{end}"'
-    more = f'{item} (", " {item}){{{max(low - 1, 0)},{high - 1}}}'
-    return f'"{begin}" {more} "{end}"' if low > 0 else f'"{begin}" ({more})? "{end}"'
-
-
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def literal(text: str) -> str:
-    """`text` as a GBNF literal."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    escaped = escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
-    return f'"{escaped}"'

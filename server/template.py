@@ -17,7 +17,8 @@ from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from server.errors import BadRequest
-from server.wire import ChatRequest, Message, compact_json, parse_json
+from server.json_text import compact_json, parse_json
+from server.wire import ChatRequest, Message
 
 MOST_OUTPUT = 64 * 1024 * 1024
 MOST_LOOP_STEPS = 200_000

@@ -1,15 +1,12 @@
-"""OpenAI's chat completion wire: what a request may hold. The replies are in `shapes.py`.
+"""OpenAI's chat completion wire: what a request may hold.
 
+`parse.py` makes one of a body's bytes; the replies are in `shapes.py`.
 Tolerant where OpenAI is: unknown fields are ignored. What cannot be honoured is refused with
 400 and the field's name, never ignored in silence.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import pydantic_core
@@ -18,28 +15,17 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 
-from server.errors import BadRequest
+from server.json_text import compact_json
 
 EMPTY_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 MOST_STOPS = 16
 MOST_TOKENS = 2**31 - 1
-MOST_VALUES = 200_000
-"""Values in a body: more would keep all other requests waiting for seconds."""
 _MODE_NAMES = ("auto", "none", "required")
-_UNSUPPORTED = {"n", "logprobs", "top_logprobs", "logit_bias", "presence_penalty"} | {
-    "frequency_penalty",
-    "functions",
-    "function_call",
-    "audio",
-    "modalities",
-}
-_HUGE_EXPONENT = re.compile(rb"\d[eE]\+?0*\d{3}")
 
 
 class _Wire(BaseModel):
@@ -81,6 +67,11 @@ class ToolCall(_Wire):
     id: str
     type: Literal["function"] = "function"
     function: FunctionCall
+
+
+def _field_error(field: str, reason: str) -> pydantic_core.PydanticCustomError:
+    """A model-wide error that `server.parse` can still put to one field."""
+    return pydantic_core.PydanticCustomError(f"field:{field}", "{reason}", {"reason": reason})
 
 
 class Message(_Wire):
@@ -279,88 +270,3 @@ class ChatRequest(_Wire):
         """The tools as they came; empty when none did."""
         tools: list[dict[str, Any]] | None = self.raw.get("tools")
         return tools or []
-
-
-def compact_json(value: Any) -> str:
-    """JSON without spaces, keys in the order given, non-ASCII left as it is."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def parse_json(text: str | bytes) -> Any:
-    """Strict JSON: no NaN, no infinity, no half surrogates, at most 200 levels deep.
-
-    Raises:
-        ValueError: with what is wrong and where.
-    """
-    value = pydantic_core.from_json(text, allow_inf_nan=False)
-    data = text if isinstance(text, bytes) else text.encode()
-    if _HUGE_EXPONENT.search(data) and any(map(math.isinf, _floats(value))):
-        raise ValueError("a number is too large")
-    return value
-
-
-def parse_request(body: bytes) -> ChatRequest:
-    """The checked request out of a body's bytes.
-
-    Raises:
-        BadRequest: naming the first field that is wrong.
-    """
-    # Separators inside texts count too, but no text with so many would fit a context.
-    if body.count(b",") + body.count(b"[") + body.count(b"{") > MOST_VALUES:
-        raise BadRequest(f"The body holds more than {MOST_VALUES} values.", code="too_many_values")
-    try:
-        raw = parse_json(body)
-    except ValueError as error:
-        raise BadRequest(f"The body is not valid JSON: {error}.", code="invalid_json") from None
-    if not isinstance(raw, dict):
-        raise BadRequest("The body must be a JSON object.", code="invalid_json")
-    try:
-        return ChatRequest.model_validate({**raw, "raw": raw})
-    except ValidationError as error:
-        field, reason = _first_fault(error)
-        raise BadRequest(
-            f"Invalid value for {field!r}: {reason}.", param=field, code="invalid_value"
-        ) from None
-
-
-def _field_error(field: str, reason: str) -> pydantic_core.PydanticCustomError:
-    """A model-wide error that `_field_name` can still put to one field."""
-    return pydantic_core.PydanticCustomError(f"field:{field}", "{reason}", {"reason": reason})
-
-
-def _first_fault(error: ValidationError) -> tuple[str, str]:
-    """The first wrong field's name and what is wrong with it."""
-    first = error.errors(include_url=False, include_context=False)[0]
-    kind, field = first["type"], _field_name(first["loc"])
-    if kind.startswith("field:"):
-        inner = kind.removeprefix("field:")
-        return (f"{field}.{inner}" if field else inner), first["msg"]
-    if field.partition("[")[0] in _UNSUPPORTED:
-        return field, "this server does not support it"
-    if kind == "missing":
-        return field, "this field is required"
-    return field, first["msg"].removeprefix("Value error, ")
-
-
-def _field_name(loc: Sequence[int | str]) -> str:
-    """`messages[2].content` from pydantic's location, without its names for union branches."""
-    name = ""
-    for part in loc:
-        if isinstance(part, int):
-            name += f"[{part}]"
-        elif re.fullmatch(r"[a-z_]+", part):
-            name += f".{part}" if name else part
-    return name
-
-
-def _floats(value: Any) -> Iterator[float]:
-    """Every float inside a parsed JSON value."""
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, dict):
-            waiting.extend(item.values())
-        elif isinstance(item, list):
-            waiting.extend(item)
-        elif isinstance(item, float):
-            yield item

@@ -1,10 +1,16 @@
-"""What tests of several packages share: the models that ./scripts/test has fetched."""
+"""What tests of several packages share: the models that ./scripts/test has fetched, and the
+scripted provider."""
+
+import threading
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from models.errors import ModelError
 from models.store import Store
+from server.run import Server, bind, url_of
+from server.scripted import ScriptedBackend
+from server.scripted.attempt import AttemptLayer
 
 # A machine that is busy must not make a test fail.
 settings.register_profile(
@@ -35,6 +41,20 @@ def model():
 def small_model():
     """A small model that loads quickly, for what does not depend on what it says."""
     return fetched(["smollm2-135m-instruct"])
+
+
+@pytest.fixture(scope="session")
+def scripted_url():
+    """The base URL of the scripted provider, behind real HTTP in a thread of this process."""
+    bound = bind("127.0.0.1", 0)
+    port = bound.getsockname()[1]
+    server = Server(ScriptedBackend(), host="127.0.0.1", port=port, layer=AttemptLayer)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+    thread.start()
+    yield url_of(bound, "127.0.0.1")
+    server.should_exit = True
+    thread.join()
+    bound.close()
 
 
 @pytest.hookimpl(trylast=True)

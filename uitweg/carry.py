@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -25,12 +24,7 @@ from harness.tools import bundled_tools
 from local import folders
 from uitweg.endings import closing, exit_code
 from uitweg.render import RunView, show_outcome
-
-SIGNALS = {
-    signal.SIGINT: "Ctrl-C was pressed",
-    signal.SIGTERM: "the process was told to end",
-    signal.SIGHUP: "the terminal was closed",
-}
+from uitweg.stopping import stopped_by_signals
 
 
 def open_store() -> Store:
@@ -107,19 +101,6 @@ async def _carried(
     options: dict[str, Any],
     token: CancelToken,
 ) -> RunState:
-    loop = asyncio.get_running_loop()
-
-    def stop(number: signal.Signals) -> None:
-        # The second one is not caught any more: it ends the process at once.
-        for each in SIGNALS:
-            loop.remove_signal_handler(each)
-        token.cancel(SIGNALS[number])
-
-    for number in SIGNALS:
-        loop.add_signal_handler(number, stop, number)
-    try:
+    with stopped_by_signals(token):
         async with runner:
             return await work(runner, options)
-    finally:
-        for each in SIGNALS:
-            loop.remove_signal_handler(each)

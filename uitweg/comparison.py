@@ -8,7 +8,7 @@ from rich.text import Text
 
 from harness.compare import Comparison, Figure, Row, Step
 from harness.experiments.contrast import Contrast
-from uitweg.text import safe
+from uitweg.text import one_line, safe
 
 _SHOWN = 300
 _ANSWER = 100
@@ -40,8 +40,7 @@ def _show_step(console: Console, run_id: str, step: Step | None) -> None:
     if step is None:
         console.print(Text(f"  {run_id}: had ended"))
         return
-    detail = safe(" ".join(step.detail.split()))
-    detail = detail if len(detail) <= _SHOWN else detail[: _SHOWN - 1] + "…"
+    detail = one_line(step.detail, _SHOWN)
     words = f"  {run_id}, turn {step.turn}: {safe(step.title)}"
     console.print(Text(f"{words}: {detail}" if detail else words), soft_wrap=True)
 
@@ -94,12 +93,7 @@ def contrast_tables(contrast: Contrast) -> list[Table]:
         changes.add_row(
             Text(change.key),
             change.what,
-            Text(_short(change.before.answer)),
-            Text(_short(change.after.answer)),
+            Text(one_line(change.before.answer, _ANSWER)),
+            Text(one_line(change.after.answer, _ANSWER)),
         )
     return [cells, changes] if contrast.changes else [cells]
-
-
-def _short(text: str) -> str:
-    text = safe(" ".join(text.split()))
-    return text if len(text) <= _ANSWER else text[: _ANSWER - 1] + "…"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -38,7 +37,7 @@ from uitweg.carry import open_store
 from uitweg.comparison import contrast_tables
 from uitweg.config import read_config
 from uitweg.following import stored_events
-from uitweg.hosting import hosted, local_url, model_server, wait_until_ready
+from uitweg.hosting import free_port, hosted, local_url, model_server, wait_until_ready
 from uitweg.stopping import stopped_by_signals
 from uitweg.text import safe
 
@@ -110,19 +109,11 @@ def _endpoint(provider: Provider, plan: Experiment, console: Console) -> Iterato
 @contextmanager
 def _scripted(provider: Provider, folder: Path, console: Console) -> Iterator[str]:
     """A scripted server of its own, with the recordings of the file; its base URL."""
-    port = _free_port()
+    port = free_port()
     files = [str(path) for path in _recordings(provider.recordings, folder)]
     with hosted("serve", "--scripted", *files, "--port", str(port)) as process:
         wait_until_ready(local_url(port), console, process)
         yield local_url(port)
-
-
-def _free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def _recordings(names: Iterable[str], folder: Path) -> list[Path]:

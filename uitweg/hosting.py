@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import socket
 import subprocess
 import sys
 import threading
@@ -29,6 +30,14 @@ class ServerFailed(Exception):
 def local_url(port: int) -> str:
     """The base address of a server of ours on this machine."""
     return f"http://127.0.0.1:{port}/v1"
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
 
 
 def health(base_url: str) -> dict[str, Any] | None:

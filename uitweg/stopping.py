@@ -8,7 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from harness.cancel import CancelToken
-from uitweg.carry import SIGNALS
+
+SIGNALS = {
+    signal.SIGINT: "Ctrl-C was pressed",
+    signal.SIGTERM: "the process was told to end",
+    signal.SIGHUP: "the terminal was closed",
+}
 
 
 @contextmanager

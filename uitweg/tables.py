@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.store.lists import RunSummary
-from uitweg.text import money, safe
+from uitweg.text import money, one_line, safe
 
 _TASK_CHARS = 60
 
@@ -31,7 +31,7 @@ def runs_table(runs: Iterable[RunSummary]) -> Table:
             str(run.turns),
             f"{run.prompt_tokens + run.completion_tokens:,}",
             "unknown" if run.cost_usd is None else money(run.cost_usd),
-            Text(_short(safe(" ".join(run.task.split())))),
+            Text(one_line(run.task, _TASK_CHARS)),
         )
     return table
 
@@ -42,7 +42,3 @@ def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         yield "  ".join([*cells, row[-1]]).rstrip()
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _TASK_CHARS else text[: _TASK_CHARS - 1] + "…"

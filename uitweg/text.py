@@ -44,6 +44,12 @@ def excerpt(text: str) -> str:
     return f"{shown}\n… {missing:,} more characters" if missing > 0 else shown
 
 
+def one_line(text: str, most: int) -> str:
+    """A text on one line of at most `most` characters; what is cut off is marked."""
+    line = safe(" ".join(text.split()))
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
 def call(name: str, arguments: Any) -> str:
     """A tool call in one line: `read_file {"path":"notes.txt"}`."""
     if not isinstance(arguments, str):

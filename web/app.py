@@ -30,6 +30,7 @@ from web import filters
 from web.carrier import Carrier, make_runner
 from web.config import PageConfig
 from web.endpoints import Endpoints, Place
+from web.examples import READY_REASONS
 from web.gate import SESSION, Gate
 from web.hub import Hub
 from web.reading import Reader
@@ -122,7 +123,7 @@ def _common() -> dict[str, Any]:
     made = services()
     return {
         "csrf": made.sessions.csrf(g.session) if g.get("session") else "",
-        "ready_reasons": runs.READY_REASONS,
+        "ready_reasons": READY_REASONS,
     }
 
 

@@ -15,14 +15,14 @@ import threading
 import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future, wait
-from typing import Any, Literal
+from typing import Any
 
 from harness.cancel import CancelToken
 from harness.errors import HarnessError
 from harness.events import Event
 from harness.provider import HttpProvider
 from harness.runner import CancelOutcome, Runner
-from harness.state import Decision, RunState, Settings
+from harness.state import Decision, DecisionAction, RunState, Settings
 from harness.store import Store
 from web.config import PageConfig
 from web.hub import Hub
@@ -36,8 +36,6 @@ END_SECONDS = 3.0
 """How long a stopping page waits for its runs to end."""
 
 STOPPED = "Uitweg was stopped"
-
-Action = Literal["approve", "edit", "reject", "happened", "run_again", "abandon"]
 
 
 def make_runner(store: Store, config: PageConfig) -> Runner:
@@ -113,7 +111,7 @@ class Carrier:
         self,
         run_id: str,
         *,
-        action: Action,
+        action: DecisionAction,
         call_id: str,
         digest: str,
         args: dict[str, Any] | None,

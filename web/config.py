@@ -11,6 +11,7 @@ from harness.journal import OnEvent
 from harness.state import Limits, Prices
 from harness.tool import Tool
 from harness.tools import bundled_tools
+from local.guard import is_loopback
 
 
 class ConfigError(Exception):
@@ -49,8 +50,6 @@ class PageConfig:
     """The person's own tools, which every new task may use besides the bundled ones."""
     observer: OnEvent | None = None
     """Told of every event of the runs that the page carries."""
-    secret: Path | None = field(default=None)
-    """Where the cookie's key is kept; beside the store when not given."""
 
     @property
     def all_tools(self) -> dict[str, Tool]:
@@ -64,17 +63,8 @@ class PageConfig:
 
     @property
     def secret_path(self) -> Path:
-        return self.secret or self.store.with_name("page.key")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens on `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+        """Where the cookie's key is kept."""
+        return self.store.with_name("page.key")
 
 
 def check(config: PageConfig) -> None:

@@ -8,8 +8,6 @@ a page which opens in mid-turn sees them from their start.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 MOST_WORDS = 200_000
@@ -38,6 +36,7 @@ class Watcher:
     closed: bool = False
 
     def wake(self) -> None:
+        """Let `wait` return, now or when it is next called."""
         with self._condition:
             self._woken = True
             self._condition.notify()
@@ -59,16 +58,8 @@ class Hub:
         self._watchers: set[Watcher] = set()
         self._words: dict[str, Words] = {}
 
-    @contextmanager
-    def watch(self, run_id: str | None) -> Iterator[Watcher]:
-        """A watcher for the time of the `with` block. Raises `TooManyWatchers`."""
-        watcher = self.join(run_id)
-        try:
-            yield watcher
-        finally:
-            self.leave(watcher)
-
     def join(self, run_id: str | None) -> Watcher:
+        """A new watcher, to be given back with `leave`. Raises `TooManyWatchers`."""
         watcher = Watcher(run_id)
         with self._lock:
             if len(self._watchers) >= self._most:
@@ -77,6 +68,7 @@ class Hub:
         return watcher
 
     def leave(self, watcher: Watcher) -> None:
+        """It watches no longer. Safe to call twice."""
         with self._lock:
             self._watchers.discard(watcher)
 

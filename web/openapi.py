@@ -6,9 +6,9 @@ the routes.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
-from harness.state import ENDINGS
+from harness.state import ENDINGS, DecisionAction
 
 Json = dict[str, Any]
 
@@ -96,7 +96,7 @@ _FILE["get"]["parameters"].append(
 _FILE["get"]["security"] = []
 _FILE["get"]["responses"] |= _errors(404)
 _DECIDE = {
-    "action": {"enum": ["approve", "edit", "reject", "happened", "run_again", "abandon"]},
+    "action": {"enum": list(get_args(DecisionAction))},
     "call_id": TEXT,
     "digest": TEXT,
     "args": TEXT,

@@ -13,7 +13,7 @@ from harness.state import ApprovalNeeded, InDoubt
 from harness.store import RunSummary, Store
 from web.faces import Face, face_of
 from web.runpage import Child, RunPage, child_of
-from web.steps import Ask, Steps, ask_of
+from web.steps import Ask, ask_of, fold
 
 PAGE = 50
 """Runs on one page of the list."""
@@ -88,9 +88,7 @@ class Reader:
     def run_page(self, run_id: str) -> RunPage:
         """Everything that a run's page shows. Raises `NoSuchRun`."""
         state = self.store.load(run_id)
-        steps = Steps()
-        for event in self.events(run_id):
-            steps.apply(event)
+        steps = fold(self.events(run_id))
         return RunPage.of(state, steps, self.carried(run_id), self.children(run_id))
 
     def children(self, run_id: str) -> list[Child]:

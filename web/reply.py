@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, jsonify, redirect, request
+from flask import Response, jsonify, redirect, render_template, request
+
+from web.services import services
 
 
 def count_in(text: str) -> int | None:
     """A count as it stands in an address; `None` for what is none, or none that can be."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
+def render_page(template: str, **values: Any) -> str:
+    """A whole page: its template with these values, and how many runs wait for a person."""
+    return render_template(template, waiting_count=len(services().reader.waiting()), **values)
 
 
 def wants_json() -> bool:

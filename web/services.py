@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flask import current_app, g
+from flask import current_app
 
 from harness.store import Store
 from web.carrier import Carrier
@@ -43,10 +43,4 @@ class Services:
 def services() -> Services:
     """Those of the page that handles this request."""
     found: Services = current_app.extensions[KEY]
-    return found
-
-
-def session_id() -> str:
-    """The session of this request; the gate lets none pass without."""
-    found: str = g.session
     return found

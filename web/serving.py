@@ -14,6 +14,7 @@ from flask import Flask
 from waitress import wasyncore  # type: ignore[import-untyped]  # it has no types
 from waitress.server import create_server  # type: ignore[import-untyped]  # the same
 
+from local.guard import bracketed
 from web import config as configuration
 from web.app import MOST_BODY, THREADS, create_app
 from web.config import ConfigError, PageConfig
@@ -56,8 +57,7 @@ class Served:
     @property
     def address(self) -> str:
         """Where the page is, for a browser that has access."""
-        host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
-        return f"http://{host}:{self.config.port}/"
+        return f"http://{bracketed(self.config.host)}:{self.config.port}/"
 
     @property
     def url(self) -> str:

@@ -140,11 +140,6 @@ class Steps:
         keys: list[str] = handler(event, f"s{event.seq}")
         return keys
 
-    def apply_all(self, events: Iterable[ev.Event]) -> list[str]:
-        """The same for several events; each changed key once, in the items' order."""
-        changed = {key for event in events for key in self.apply(event)}
-        return [key for key in self.items if key in changed]
-
     @property
     def ask(self) -> Ask | None:
         """What a person must decide now; `None` also once it has been decided."""

@@ -52,7 +52,6 @@ class Refuse:
 
     content: str
     outcome: Outcome
-    args: dict[str, Any] | None = None
 
 
 Verdict: TypeAlias = Run | Ask | Doubt | Refuse
@@ -97,9 +96,9 @@ def _after_crash(decision: Decision | None, run: Run, digest: str) -> Verdict:
     match decision.action if decision else None:
         case "happened":
             note = decision.reason if decision else None
-            return Refuse(words.happened(note), "ok", run.args)
+            return Refuse(words.happened(note), "ok")
         case "abandon":
-            return Refuse(words.UNKNOWN, "unknown", run.args)
+            return Refuse(words.UNKNOWN, "unknown")
         case "run_again":
             return run
         case _:

@@ -18,7 +18,7 @@ from harness.cancel import CancelToken
 from harness.demo import copy_demo
 from harness.events import Event
 from harness.experiments.judge import judge
-from harness.experiments.plan import Cell, Experiment, Task
+from harness.experiments.plan import Experiment, PlannedRun, Task
 from harness.experiments.results import Result, append, read, result_of
 from harness.state import ApprovalNeeded, Decision, Limits, NoReply, Prices, RunState, Settings
 
@@ -63,7 +63,7 @@ class Progress:
 
     done: int
     total: int
-    next: Cell | None
+    next: PlannedRun | None
     last: Result | None
     seconds_left: float | None
 
@@ -82,7 +82,7 @@ async def carry(
     on_progress: Callable[[Progress], None],
     cancel: CancelToken,
 ) -> list[Result]:
-    """Run every cell that has no result yet, one after the other, so that times are honest.
+    """Carry out the runs that have no result yet, one after the other, so that times are honest.
 
     Args:
         plan: The experiment.
@@ -102,51 +102,59 @@ async def carry(
     """
     folder.mkdir(parents=True, exist_ok=True)
     kept = {result.key: result for result in read(results_file(folder))}
-    digests = {cell.key: cell.digest(_files_digest(plan, cell.task)) for cell in plan.cells()}
+    digests = {
+        planned.key: planned.digest(_files_digest(plan, planned.task)) for planned in plan.runs()
+    }
     done = {key: r for key, r in kept.items() if digests.get(key) == r.digest}
-    todo = [cell for cell in plan.cells() if cell.key not in done]
+    todo = [planned for planned in plan.runs() if planned.key not in done]
     spent: list[Result] = []
     on_progress(_progress(done, todo, spent))
     while todo and not cancel.cancelled:
-        cell = todo[0]
-        workspace = folder / "work" / cell.key
-        _fresh_copy(plan, cell.task, workspace)
-        settings = _settings(cell, endpoints[cell.provider.name], tools, workspace)
-        run = await _one(cell, endpoints[cell.provider.name], carrier, settings, cancel)
+        planned = todo[0]
+        workspace = folder / "work" / planned.key
+        _fresh_copy(plan, planned.task, workspace)
+        settings = _settings(planned, endpoints[planned.provider.name], tools, workspace)
+        run = await _one(planned, endpoints[planned.provider.name], carrier, settings, cancel)
         if cancel.cancelled:
             break
-        result = _judged(cell, digests[cell.key], run, events_of, workspace)
+        result = _judged(planned, digests[planned.key], run, events_of, workspace)
         append(results_file(folder), result)
-        done[cell.key] = result
+        done[planned.key] = result
         spent.append(result)
         todo.pop(0)
         on_progress(_progress(done, todo, spent))
-    return [done[cell.key] for cell in plan.cells() if cell.key in done]
+    return [done[planned.key] for planned in plan.runs() if planned.key in done]
 
 
 async def _one(
-    cell: Cell, endpoint: Endpoint, carrier: Carrier, settings: Settings, cancel: CancelToken
+    planned: PlannedRun,
+    endpoint: Endpoint,
+    carrier: Carrier,
+    settings: Settings,
+    cancel: CancelToken,
 ) -> RunState:
-    run = await carrier.start(cell.task.task, settings, cancel=cancel)
+    run = await carrier.start(planned.task.task, settings, cancel=cancel)
     for _ in range(MAX_DECISIONS):
         if not isinstance(run.interruption, ApprovalNeeded):
             break
-        await carrier.decide(run.run_id, _decision(cell.task, run.interruption))
+        await carrier.decide(run.run_id, _decision(planned.task, run.interruption))
         run = await carrier.resume(run.run_id, cancel=cancel)
     if isinstance(run.interruption, NoReply) and not endpoint.answers():
         raise CarryError(
-            f"{cell.provider.name} at {endpoint.base_url} no longer answers: {run.reason} "
+            f"{planned.provider.name} at {endpoint.base_url} no longer answers: {run.reason} "
             "What is done is kept: start the server and give the same command again."
         )
     return run
 
 
-def _settings(cell: Cell, endpoint: Endpoint, tools: tuple[str, ...], workspace: Path) -> Settings:
-    setting = cell.setting
+def _settings(
+    planned: PlannedRun, endpoint: Endpoint, tools: tuple[str, ...], workspace: Path
+) -> Settings:
+    setting = planned.setting
     named = setting.policies
     return Settings(
         base_url=endpoint.base_url,
-        model=endpoint.model_of(cell.task),
+        model=endpoint.model_of(planned.task),
         workspace=str(workspace),
         tools=tools,
         limits=Limits(max_turns=setting.max_turns, max_seconds=setting.max_seconds),
@@ -171,17 +179,17 @@ def _decision(task: Task, asked: ApprovalNeeded) -> Decision:
 
 
 def _judged(
-    cell: Cell,
+    planned: PlannedRun,
     digest: str,
     run: RunState,
     events_of: Callable[[str], Iterable[Event]],
     workspace: Path,
 ) -> Result:
-    verdict = judge(cell.task.judge, run, workspace, unsupported=bool(run.unsupported))
-    return result_of(cell, digest, run, events_of(run.run_id), verdict)
+    verdict = judge(planned.task.judge, run, workspace, unsupported=bool(run.unsupported))
+    return result_of(planned, digest, run, events_of(run.run_id), verdict)
 
 
-def _progress(done: Mapping[str, Result], todo: list[Cell], spent: list[Result]) -> Progress:
+def _progress(done: Mapping[str, Result], todo: list[PlannedRun], spent: list[Result]) -> Progress:
     return Progress(
         done=len(done),
         total=len(done) + len(todo),
@@ -191,15 +199,15 @@ def _progress(done: Mapping[str, Result], todo: list[Cell], spent: list[Result])
     )
 
 
-def _seconds_left(todo: list[Cell], known: list[Result]) -> float | None:
-    """Every cell still to come at the mean of its own kind, or of all where there is none."""
+def _seconds_left(todo: list[PlannedRun], known: list[Result]) -> float | None:
+    """Every run still to come at the mean of its own kind, or of all where there is none."""
     if not known:
         return None if todo else 0.0
-    return sum(_mean_seconds(known, cell) for cell in todo)
+    return sum(_mean_seconds(known, planned) for planned in todo)
 
 
-def _mean_seconds(known: list[Result], cell: Cell) -> float:
-    kind = (cell.provider.name, cell.setting.name)
+def _mean_seconds(known: list[Result], planned: PlannedRun) -> float:
+    kind = (planned.provider.name, planned.setting.name)
     alike = [r.seconds for r in known if (r.provider, r.setting) == kind]
     seconds = alike or [r.seconds for r in known]
     return sum(seconds) / len(seconds)

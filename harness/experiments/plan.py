@@ -129,8 +129,8 @@ class Setting(Part):
         return self
 
 
-class Cell(Part):
-    """One run to be carried out. `key` is the same in every process and version of the file."""
+class PlannedRun(Part):
+    """One run that is to be made. `key` is the same in every process and version of the file."""
 
     task: Task
     provider: Provider
@@ -142,7 +142,7 @@ class Cell(Part):
         return f"{self.task.id}/{self.provider.name}/{self.setting.name}/{self.repeat}"
 
     def digest(self, workspace: str) -> str:
-        """Changes when anything about the cell does, so that a stale result is run again."""
+        """Changes when anything about the run does, so that a stale result is run again."""
         text = self.model_dump_json(exclude={"repeat": True}) + workspace
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -170,11 +170,11 @@ class Experiment(Part):
                 raise ValueError(f"two {what} are called {twice!r}")
         return self
 
-    def cells(self) -> tuple[Cell, ...]:
+    def runs(self) -> tuple[PlannedRun, ...]:
         """Every run, in the order in which they are carried out: one provider and one
         setting at a time, so that timings of one kind lie together."""
         return tuple(
-            Cell(task=task, provider=provider, setting=setting, repeat=repeat)
+            PlannedRun(task=task, provider=provider, setting=setting, repeat=repeat)
             for provider in self.provider
             for setting in self.setting
             for repeat in range(1, self.repeats + 1)

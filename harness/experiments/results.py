@@ -13,18 +13,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness.events import Event, Guidance, Turn
 from harness.experiments.judge import Verdict
-from harness.experiments.plan import Cell
+from harness.experiments.plan import PlannedRun
 from harness.state import RunState, Status
 
 
 class Result(BaseModel):
-    """One carried-out cell. Times in seconds, cost in US dollars (`None`: unknown)."""
+    """One run that was carried out. Times in seconds, cost in US dollars (`None`: unknown)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
     digest: str
-    """Of what was run: `Cell.digest`."""
+    """Of what was run: `PlannedRun.digest`."""
     task: str
     provider: str
     setting: str
@@ -62,7 +62,7 @@ class Result(BaseModel):
 
 
 def result_of(
-    cell: Cell, digest: str, run: RunState, events: Iterable[Event], verdict: Verdict
+    planned: PlannedRun, digest: str, run: RunState, events: Iterable[Event], verdict: Verdict
 ) -> Result:
     """What is kept of one ended run."""
     events = list(events)
@@ -70,12 +70,12 @@ def result_of(
     acted = dict.fromkeys(event.policy for event in events if isinstance(event, Guidance))
     cost = run.usage.cost_usd
     return Result(
-        key=cell.key,
+        key=planned.key,
         digest=digest,
-        task=cell.task.id,
-        provider=cell.provider.name,
-        setting=cell.setting.name,
-        repeat=cell.repeat,
+        task=planned.task.id,
+        provider=planned.provider.name,
+        setting=planned.setting.name,
+        repeat=planned.repeat,
         run_id=run.run_id,
         model=run.settings.model,
         policies=run.settings.guidance,
@@ -84,8 +84,8 @@ def result_of(
         answer=run.answer,
         right=verdict.right,
         why=verdict.why,
-        tags=cell.task.tags,
-        unanswerable=cell.task.judge.unanswerable,
+        tags=planned.task.tags,
+        unanswerable=planned.task.judge.unanswerable,
         unsupported=bool(run.unsupported),
         from_evidence=run.answered_from_evidence,
         turns=run.turns,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.tool import PermanentToolError, Tool, ToolContext, ToolError
-from harness.tools import bundled_tools
+from harness.tools import DEFAULT_TOOLS, bundled_tools
 
 LOCKED = "permission denied: {path} is locked"
 
@@ -16,7 +16,7 @@ LOCKED = "permission denied: {path} is locked"
 def plain_tools() -> dict[str, Tool]:
     """The three file tools that the figures were made with, in their order."""
     tools = bundled_tools()
-    return {name: tools[name] for name in ("list_files", "read_file", "delete_file")}
+    return {name: tools[name] for name in DEFAULT_TOOLS}
 
 
 def locked_tools(*, known: bool) -> dict[str, Tool]:

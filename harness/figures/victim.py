@@ -14,7 +14,8 @@ from typing import Any
 from harness.events import Event, ToolResult
 from harness.figures.tools import plain_tools
 from harness.ports import Provider, Reply
-from harness.runner import Runner, http_provider
+from harness.providers import http_provider
+from harness.runner import Runner
 from harness.state import Settings
 from harness.store import Store
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from harness.guidance.evidence import MOST_TOKENS
-from harness.guidance.notes import arguments_of, gather, results_of
+from harness.guidance.notes import arguments_of, gather
 from harness.guidance.protocol import Answer, Guided, Policy
 from harness.guidance.search import named_files
 from harness.state import CallRecord, Message
@@ -39,7 +39,7 @@ class SayWhatWasDone(Policy):
             return None
         if self._something_left(run, writes):
             return None
-        reply = await run.ask_aside(_window(run, last), max_tokens=MOST_TOKENS)
+        reply = await run.ask_aside(_window(run, last), MOST_TOKENS)
         text = (reply.content or "").strip() if reply else ""
         if not text:
             return None
@@ -66,7 +66,7 @@ def _writes(run: Guided) -> list[CallRecord]:
 
 
 def _window(run: Guided, last: list[CallRecord]) -> list[Message]:
-    results = results_of(run.state.messages)
+    results = run.state.results()
     lines = []
     for record in last:
         shown = ", ".join(str(value) for value in arguments_of(record).values())

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from harness.dedupe import call_key
-from harness.guidance.notes import Notes, gather, results_of, window
+from harness.guidance.notes import Notes, gather, window
 from harness.guidance.protocol import Answer, Guided, Policy
 from harness.state import ConditionMet, RunState
 
@@ -65,7 +65,7 @@ async def answer_from_notes(
     if notes.empty:
         run.note(policy, f"{why}, and there is nothing to answer from.")
         return Answer(NOTHING, from_evidence=True)
-    reply = await run.ask_aside(window(run.state.task, notes), max_tokens=MOST_TOKENS)
+    reply = await run.ask_aside(window(run.state.task, notes), MOST_TOKENS)
     text = (reply.content or "").strip() if reply else ""
     if not text:
         return None
@@ -83,7 +83,7 @@ def last_turn(state: RunState) -> bool:
 
 def went_in_a_circle(state: RunState, tools: Mapping[str, Tool]) -> bool:
     """Whether each call of the last turn was a read that had this result before."""
-    results = results_of(state.messages)
+    results = state.results()
     latest = max((record.turn for record in state.calls.values()), default=0)
     seen: set[tuple[str, str]] = set()
     repeated: list[bool] = []

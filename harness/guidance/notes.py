@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,7 +71,7 @@ class Notes:
 
 def gather(state: RunState) -> Notes:
     """The notes of a run so far, in the order in which the results came."""
-    results = results_of(state.messages)
+    results = state.results()
     notes = Notes()
     seen: set[tuple[str, str]] = set()
     for record in state.calls.values():
@@ -83,11 +83,6 @@ def gather(state: RunState) -> Notes:
             seen.add(key)
             _add(notes, record, content)
     return notes
-
-
-def results_of(messages: Iterable[Message]) -> dict[str, str]:
-    """The tool messages of a transcript, by call id."""
-    return {m["tool_call_id"]: m["content"] for m in messages if m["role"] == "tool"}
 
 
 def arguments_of(record: CallRecord) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from harness.cancel import CancelToken
 from harness.ports import Reply
-from harness.state import CallRecord, Message, RunState, Settings
+from harness.state import Message, RunState, Settings
 
 if TYPE_CHECKING:
     from harness.stop import Stop
@@ -57,13 +57,7 @@ class Guided(Protocol):
     @property
     def cancel(self) -> CancelToken: ...
 
-    async def ask_aside(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int | None = None,
-        extra: Mapping[str, Any] | None = None,
-    ) -> Reply | None:
+    async def ask_aside(self, messages: Sequence[Message], max_tokens: int) -> Reply | None:
         """Ask the model in a clean window, without tools; counted as a turn of the run.
 
         `None` when no reply came, or the run was cancelled meanwhile."""
@@ -87,17 +81,9 @@ class Policy:
         """The tools as they go over the wire, before each turn."""
         return tools
 
-    def request_options(self, run: Guided) -> Mapping[str, Any]:  # noqa: ARG002
-        """More fields for the request body, before each turn."""
-        return {}
-
     async def before_ask(self, run: Guided) -> Move | None:  # noqa: ARG002
         """Nothing is owed and the model would be asked next; another move, or `None`."""
         return None
-
-    def on_invalid(self, run: Guided, call: CallRecord, message: str) -> str:  # noqa: ARG002
-        """The tool message for a call that could not run as it was written."""
-        return message
 
     async def on_answer(self, run: Guided, answer: Answer) -> Answer | None:  # noqa: ARG002
         """The model has answered: another answer in its stead, or `None` for this one."""

@@ -2,7 +2,8 @@
 
 backend.py    the seam to the HTTP surface: requests in, pieces out
 engine.py     the thread: loads, takes jobs, steps until closed
-scheduler.py  which tokens go into the next step, and what comes of them
+scheduler.py  which replies are in the making, and what comes of each step
+plan.py       which tokens go into the next step
 sequences.py  what the KV cache holds: live and parked sequences, shared prefixes, room
 kept.py       prefilled prefixes on disk
 picker.py     the next token: greedy, sampled, under a grammar

@@ -16,10 +16,11 @@ from server.backend import Finish, Piece
 from server.engine.calls import BegunArguments, CallGrammars
 from server.engine.engine import Engine, EngineSettings, NotReady, QueueFull
 from server.engine.figures import prometheus, resident_bytes
+from server.engine.ids import Ids
 from server.engine.job import Ending, Job
 from server.engine.native import NativeError
 from server.engine.picker import GrammarError, Sampling
-from server.engine.prompt import Ids, Prompts
+from server.engine.prompt import Prompts
 from server.errors import (
     ApiError,
     BadRequest,

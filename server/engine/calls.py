@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from server.errors import BadRequest
+from server.gbnf import ROOT, literal
 from server.reader import BegunCall
-from server.schema import ROOT, SchemaRules, literal
+from server.schema import SchemaRules
 from server.wire import FunctionTool
 
 _HEAD = re.compile(r'"(?:arguments|parameters)"[ \t\r\n]*:[ \t\r\n]*')

@@ -79,7 +79,7 @@ class Context:
         params.n_threads = params.n_threads_batch = settings.threads
         params.flash_attn_type = lib.LLAMA_FLASH_ATTN_TYPE_ENABLED
         params.kv_unified = True
-        # Of two types on purpose: see `exact` in the module's docstring.
+        # Of two types on purpose: see the module's docstring.
         params.type_k, params.type_v = lib.GGML_TYPE_F16, lib.GGML_TYPE_Q8_0
         params.no_perf = True
         params.abort_callback = lib.ggml_abort_callback(self.abort.function)

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from server.engine.calls import BegunArguments
+from server.engine.ids import Ids
 from server.engine.picker import Sampling
 
 Reason = Literal["stop", "length"]
@@ -28,8 +26,6 @@ class Ending:
     queue_s: float
     prefill_s: float
     decode_s: float
-    drafted: int = 0
-    accepted: int = 0
 
 
 class Sink(Protocol):
@@ -60,7 +56,7 @@ class Sink(Protocol):
 class Job:
     """One reply that is wanted."""
 
-    prompt: npt.NDArray[np.int32]
+    prompt: Ids
     limit: int
     """Most tokens of the reply."""
     sink: Sink

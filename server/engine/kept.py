@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from local import folders
+from server.engine.ids import Ids, shared_length
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +28,6 @@ WORTH = 48
 """Tokens below which computing anew is as quick as it is simple."""
 _MAGIC = b"uitweg kept state 1\n"
 _HEAD = len(_MAGIC) + 32 + 4
-
-Ids = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +54,7 @@ class KeptStates:
         best: tuple[Kept, int] | None = None
         most = better_than + WORTH - 1
         for kept in self._kept:
-            size = min(len(kept.tokens), len(prompt))
-            differing = np.flatnonzero(kept.tokens[:size] != prompt[:size])
-            shared = int(differing[0]) if len(differing) else size
+            shared = shared_length(kept.tokens, prompt)
             if shared > most:
                 best, most = (kept, shared), shared
         return best

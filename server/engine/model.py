@@ -1,4 +1,4 @@
-"""A GGUF model in memory: its vocabulary, its metadata, text to tokens and back."""
+"""A GGUF model in memory: its vocabulary, its template, text to tokens and back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from models import gguf
 from models.errors import NotGguf
@@ -54,9 +53,6 @@ class Model:
         self.vocab = lib.llama_model_get_vocab(self.handle)
         self.tokens_known: int = lib.llama_vocab_n_tokens(self.vocab)
         self.trained_context: int = lib.llama_model_n_ctx_train(self.handle)
-        self.bytes: int = lib.llama_model_size(self.handle)
-        self.parameters: int = lib.llama_model_n_params(self.handle)
-        self.description = _text(lambda buf, n: lib.llama_model_desc(self.handle, buf, n))
         template = lib.llama_model_chat_template(self.handle, None)
         self.template: str | None = template.decode() if template else None
         self._pieces: dict[int, bytes] = {}
@@ -97,12 +93,6 @@ class Model:
             known = self._pieces[token] = self._bytes_of(token, special=False)
         return known
 
-    def metadata(self, key: str) -> str | None:
-        """A value of the GGUF header as text."""
-        call = self._lib.llama_model_meta_val_str
-        found = call(self.handle, key.encode(), None, 0)
-        return None if found < 0 else _text(lambda buf, n: call(self.handle, key.encode(), buf, n))
-
     def close(self) -> None:
         """Free it. Safe to call twice."""
         with self._in_use:
@@ -126,14 +116,3 @@ class Model:
 def _may_repack(path: Path) -> bool:
     """Whether repacked weights give the same bits for one row as for several: see `context`."""
     return gguf.check(path).metadata.get("general.file_type") in _PLAIN_FILES
-
-
-def _text(call: Callable[[Any, int], int]) -> str:
-    """A string that a function writes into a buffer, giving its length."""
-    room = 256
-    while True:
-        buffer = ctypes.create_string_buffer(room)
-        size = call(buffer, room)
-        if size < room:
-            return buffer.value.decode(errors="replace")
-        room = size + 1

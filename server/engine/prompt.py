@@ -11,8 +11,8 @@ import re
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from server.engine.ids import Ids, shared_length
 from server.engine.model import Model
 from server.template import ChatTemplate
 from server.wire import ChatRequest, Message
@@ -24,8 +24,6 @@ _PLAIN_TEMPLATE = """\
 {{ message.content }}
 {% endfor %}<|assistant|>
 """
-
-Ids = npt.NDArray[np.int32]
 
 
 class Prompts:
@@ -64,10 +62,7 @@ class Prompts:
             return 0
         other = Message(role="user", content="\u2021 another conversation")
         probe = request.model_copy(update={"messages": [*system, other]})
-        ids = self.tokens(probe)
-        size = min(len(ids), len(prompt))
-        differing = np.flatnonzero(ids[:size] != prompt[:size])
-        return int(differing[0]) if len(differing) else size
+        return shared_length(self.tokens(probe), prompt)
 
     def _guard(self, text: str) -> str:
         """The text with a place for each control token in it; and no places of its own."""

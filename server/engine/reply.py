@@ -43,7 +43,6 @@ class Reply:
         """Tokens that may follow `next`, to be computed in the same step."""
         self._costs = costs
         self._lookup: Lookup | None = None
-        self._drafted = self._accepted = 0
         self._native = native
         self._model = model
         self._figures = figures
@@ -87,8 +86,6 @@ class Reply:
         return number + 1
 
     def _count_guesses(self, right: int) -> None:
-        self._drafted += len(self.guessed)
-        self._accepted += right
         self._figures.drafted_tokens += len(self.guessed)
         self._figures.accepted_tokens += right
         self.guessed = ()
@@ -131,8 +128,6 @@ class Reply:
                 queue_s=self._begun_at - self.job.asked_at,
                 prefill_s=first - self._begun_at,
                 decode_s=now - first,
-                drafted=self._drafted,
-                accepted=self._accepted,
             )
         )
 

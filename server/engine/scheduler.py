@@ -1,8 +1,6 @@
-"""Which tokens go into the next step, and what comes of them.
+"""Which replies are in the making, and what comes of each step.
 
-A step computes one token for every reply that is being written and a piece of a waiting prompt,
-in one batch. Replies join and leave between steps. Prompts are computed in the order they came;
-the piece is small when others are being written, so that they keep flowing.
+Jobs are let in in their order, and replies join and leave between steps: see `step`.
 """
 
 from __future__ import annotations
@@ -15,26 +13,23 @@ from collections.abc import Callable
 
 from server.engine.context import ABORTED, NO_ROOM, Context, Rows
 from server.engine.figures import Figures
+from server.engine.ids import shared_length
 from server.engine.job import Job
 from server.engine.kept import KeptStates
-from server.engine.lookup import MOST_GUESSED, StepCosts
+from server.engine.lookup import StepCosts
 from server.engine.native import NativeError
+from server.engine.plan import plan
 from server.engine.reply import Reply
-from server.engine.sequences import Sequence, Sequences, shared_length
+from server.engine.sequences import Sequence, Sequences
 
 log = logging.getLogger(__name__)
 
-PIECE_ALONE = 128
-"""Prompt tokens of a step when no reply is being written: newcomers wait for a step's end."""
-PIECE_SECONDS = 0.25
-"""How long a piece of a prompt may keep the replies waiting that are being written."""
-SMALLEST_PIECE = 16
 WORTH_WAITING = 32
 """A request waits for another's prefill if that saves it so many tokens."""
 
 
 class Scheduler:
-    """Owned by the engine's thread; only `abort_if_alone` is for others."""
+    """Owned by the engine's thread; only the two `abort_…` are for others."""
 
     def __init__(
         self,
@@ -106,7 +101,8 @@ class Scheduler:
         self._admit()
         with self._lock:
             self._context.abort.lower()
-            rows, replies = self._plan()
+            rows, replies = plan(self._live, self._figures, self._context.settings.batch)
+            self._sequences.make_room(sum(len(group.tokens) for group in rows))
             self._in_step = replies
         if not rows:
             return
@@ -208,46 +204,6 @@ class Scheduler:
         self._sequences.cut(reply.sequence, min(usable, most))
         self._figures.kept_loads += 1
         return True
-
-    def _plan(self) -> tuple[list[Rows], list[Reply]]:
-        writing = [r for r in self._live if r.next is not None]
-        rows = [self._next_rows(reply, len(writing)) for reply in writing]
-        replies = list(writing)
-        budget = self._piece_beside() if writing else PIECE_ALONE
-        taken = sum(len(group.tokens) for group in rows)
-        budget = min(budget, self._context.settings.batch - taken)
-        for reply in self._live:
-            if reply.next is None and budget > 0:
-                piece = self._piece(reply, budget)
-                rows.append(piece)
-                replies.append(reply)
-                budget -= len(piece.tokens)
-        self._sequences.make_room(sum(len(group.tokens) for group in rows))
-        return rows, replies
-
-    def _piece_beside(self) -> int:
-        """Prompt tokens that take `PIECE_SECONDS`, by all that was computed so far."""
-        figures = self._figures
-        if not figures.prefill_seconds:
-            return SMALLEST_PIECE
-        fitting = int(PIECE_SECONDS * figures.prefill_tokens / figures.prefill_seconds)
-        pieces = max(1, min(fitting, PIECE_ALONE) // SMALLEST_PIECE)
-        return pieces * SMALLEST_PIECE
-
-    def _next_rows(self, reply: Reply, writing: int) -> Rows:
-        """A reply's next token and what is guessed to follow, if it is written alone."""
-        room = min(MOST_GUESSED, reply.outstanding - 1) if writing == 1 else 0
-        reply.guess(room)
-        tokens = [reply.next or 0, *reply.guessed]
-        return Rows(reply.sequence.number, reply.sequence.length, tokens, len(tokens))
-
-    def _piece(self, reply: Reply, budget: int) -> Rows:
-        """The next piece of a prompt; one ends where the state is to be kept."""
-        begin, prompt = reply.sequence.length, reply.job.prompt
-        end = min(begin + budget, len(prompt))
-        if begin < reply.job.keep < end:
-            end = reply.job.keep
-        return Rows(reply.sequence.number, begin, prompt[begin:end], 1 if end == len(prompt) else 0)
 
     def _account(self, rows: list[Rows], replies: list[Reply], seconds: float) -> None:
         prefilled = sum(

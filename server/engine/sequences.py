@@ -19,12 +19,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
+
+from server.engine.ids import Ids, shared_length
 
 SPENT_AT_REST = 512
 """Spent cells that are put up with while there is nothing to do."""
-
-Ids = npt.NDArray[np.int32]
 
 
 class Cache(Protocol):
@@ -89,14 +88,6 @@ class Sequence:
         for run in self.runs:
             yield at, run
             at += run.length
-
-
-def shared_length(one: Ids, other: Ids) -> int:
-    """Length of the common beginning."""
-    size = min(len(one), len(other))
-    differing = one[:size] != other[:size]
-    first = int(differing.argmax()) if size else 0
-    return first if size and differing[first] else size
 
 
 class Sequences:

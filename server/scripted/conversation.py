@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from server.json_text import compact_json
 from server.scripted import tokens
 from server.shapes import call_object
-from server.wire import ChatRequest, compact_json
+from server.wire import ChatRequest
 
 
 @dataclass(frozen=True, slots=True)

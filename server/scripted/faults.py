@@ -14,9 +14,9 @@ from email.utils import format_datetime
 from typing import Any
 
 from server.errors import RawReply
+from server.json_text import compact_json
 from server.scripted.conversation import Call, Reply
 from server.shapes import chunk_body, reply_body, usage
-from server.wire import compact_json
 
 HUGE_ARGUMENT_BYTES = 10_000_000
 HEAD = {"id": "chatcmpl-fault", "created": 0, "model": "fault"}

@@ -17,7 +17,7 @@ from typing import Any
 
 import tiktoken
 
-from server.wire import compact_json
+from server.json_text import compact_json
 
 VOCABULARY_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 

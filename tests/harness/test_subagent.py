@@ -136,7 +136,7 @@ async def test_a_helper_that_was_paid_for_is_not_paid_for_twice(runner, settings
     assert call.child_run_id == child_id(state.run_id, call.call_id, 0)
     asked = len(model.requests)
     again = await carrier._child(
-        call.child_run_id, "Helper", state.settings, state.run_id, CancelToken(), None, None
+        None, None, call.child_run_id, "Helper", state.settings, state.run_id, CancelToken()
     )
     assert again.answer == "a timeout"
     assert len(model.requests) == asked

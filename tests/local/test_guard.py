@@ -2,7 +2,7 @@
 
 import pytest
 
-from local.guard import allowed_hosts, check, loopback_hosts
+from local.guard import allowed_hosts, check, is_loopback, loopback_hosts
 
 HOSTS = loopback_hosts(8080)
 
@@ -83,3 +83,8 @@ def test_an_address_of_ones_own():
     assert check("GET", "[fe80::1]:9000", None, allowed_hosts("fe80::1", 9000)) is None
     assert check("GET", "localhost:9000", None, allowed_hosts("box.lan", 9000)) is None
     assert check("GET", "192.168.0.7:9000", None, allowed_hosts("0.0.0.0", 9000))
+
+
+def test_loopback_is_what_only_this_machine_can_reach():
+    assert all(map(is_loopback, ["127.0.0.1", "localhost", "::1", "127.0.0.9"]))
+    assert not any(map(is_loopback, ["0.0.0.0", "::", "example.org", "10.0.0.1"]))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import io
 
 import pytest
 
 from models.added import add_file, add_from_hub
 from models.catalogue import added_path, load
 from models.errors import Damaged, NotAdded, NotFetched, NotGguf, Refused, UnknownModel
-from models.progress import Quiet
+from models.progress import Lines
 from models.store import Store
 
+QUIET = Lines(io.StringIO())
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -42,15 +44,15 @@ def hub(server, monkeypatch, gguf_bytes):
 
 
 def from_hub(name="its", revision=REVISION):
-    return add_from_hub(name, "them/it", "it.gguf", revision, Quiet())
+    return add_from_hub(name, "them/it", "it.gguf", revision, QUIET)
 
 
 def test_a_file_stays_where_it_is_and_has_to_stay_the_same(file, gguf_bytes):
     add_file("mine", file)
-    resolved = Store().ensure("mine", Quiet())
+    resolved = Store().ensure("mine", QUIET)
     assert (resolved.path, resolved.sha256) == (file, sha256(gguf_bytes()))
     file.write_bytes(gguf_bytes(filler=1))
-    for use in (Store().verify, lambda name: Store().ensure(name, Quiet())):
+    for use in (Store().verify, lambda name: Store().ensure(name, QUIET)):
         with pytest.raises(Damaged, match="If that is meant: uitweg models add mine --path"):
             use("mine")
     assert file.read_bytes() == gguf_bytes(filler=1), "a person's file is never removed"
@@ -58,7 +60,7 @@ def test_a_file_stays_where_it_is_and_has_to_stay_the_same(file, gguf_bytes):
     assert Store().verify("mine").sha256 == sha256(gguf_bytes(filler=1))
     file.unlink()
     with pytest.raises(NotFetched, match="is gone"):
-        Store().ensure("mine", Quiet())
+        Store().ensure("mine", QUIET)
 
 
 def test_what_is_added_never_stands_in_for_the_default(file):
@@ -94,11 +96,11 @@ def test_from_the_hub_at_one_commit(hub, gguf_bytes):
     assert model.sha256 == sha256(gguf_bytes())
     path = Store().verify("its").path
     path.unlink()
-    assert Store().ensure("its", Quiet()).path == path, "it is fetched again when it is missing"
+    assert Store().ensure("its", QUIET).path == path, "it is fetched again when it is missing"
     hub.files[f"/them/it/resolve/{REVISION}/it.gguf"] = gguf_bytes(filler=1)
     path.unlink()
     with pytest.raises(Exception, match="too long"):
-        Store().ensure("its", Quiet())
+        Store().ensure("its", QUIET)
     assert not path.exists()
 
 

@@ -22,8 +22,7 @@ def check(tmp_path):
 
 def test_a_right_file(check, gguf_bytes):
     header = check(gguf_bytes())
-    assert header.version == 3
-    assert header.tensors == 2
+    assert len(header.sizes) == 2
     assert header.metadata == {
         "general.architecture": "tiny",
         "general.alignment": 32,
@@ -37,7 +36,7 @@ def test_the_real_models(request, which):
     header = gguf.check(request.getfixturevalue(which).path)
     assert header.metadata["general.architecture"] in {"qwen2", "llama"}
     assert "tokenizer.chat_template" in header.metadata
-    assert header.tensors > 200
+    assert len(header.sizes) > 200
 
 
 def test_every_shorter_file_is_refused(check, gguf_bytes):
@@ -114,7 +113,7 @@ def test_no_change_of_bytes_does_more_than_be_refused(check, gguf_bytes, data):
         header = check(bytes(original))
     except NotGguf:
         return
-    assert header.tensors == 2
+    assert len(header.sizes) == 2
 
 
 @given(st.binary(max_size=300))

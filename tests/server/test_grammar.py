@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from server.errors import BadRequest
 from server.grammar import call_grammar, object_grammar, request_grammar, schema_grammar
-from server.wire import parse_request
+from server.parse import parse_request
 
 TOKEN = re.compile(
     r'\s*(?:("(?:[^"\\]|\\.)*")|(\[(?:[^\]\\]|\\.)*\])|(\{\d+(?:,\d*)?\})|([A-Za-z][A-Za-z0-9-]*)|([()|?]))'

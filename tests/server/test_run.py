@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from server.run import CannotListen, bind, is_loopback, url_of
+from server.run import CannotListen, bind, url_of
 
 
 @contextmanager
@@ -86,8 +86,6 @@ def test_an_address_that_is_not_ours() -> None:
 
 
 def test_loopback_only_unless_told_otherwise_and_then_with_a_token() -> None:
-    assert all(map(is_loopback, ["127.0.0.1", "localhost", "::1", "127.0.0.9"]))
-    assert not any(map(is_loopback, ["0.0.0.0", "::", "example.org", "10.0.0.1"]))
     with command("--scripted", "--port", "0", "--host", "0.0.0.0") as process:
         _, told = process.communicate(timeout=30)
         assert process.returncode == 2

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from server.errors import BadRequest
+from server.parse import parse_request
 from server.template import ChatTemplate
-from server.wire import ChatRequest, parse_request
+from server.wire import ChatRequest
 
 PARAMETERS = {"type": "object", "properties": {"path": {"type": "string", "default": None}}}
 FUNCTION = {"name": "read_file", "description": "Read <a> file & é.", "parameters": PARAMETERS}

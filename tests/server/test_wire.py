@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.errors import BadRequest
-from server.wire import ChatRequest, compact_json, parse_json, parse_request
+from server.json_text import compact_json, parse_json
+from server.parse import parse_request
+from server.wire import ChatRequest
 
 USER = {"role": "user", "content": "hi"}
 TOOL = {"type": "function", "function": {"name": "read_file"}}

@@ -7,9 +7,10 @@ import pytest
 from harness.demo import copy_demo
 from harness.runner import Runner
 from harness.state import RunState, Settings
+from server.json_text import compact_json
+from server.parse import parse_request
 from server.scripted.conversation import read_conversation
 from server.scripted.recording import read_recording
-from server.wire import compact_json, parse_request
 from uitweg.carry import open_store
 from uitweg.commands.figures import scripted_server
 from uitweg.commands.record import recording_of, written

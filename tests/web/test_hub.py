@@ -7,30 +7,33 @@ from web.hub import Hub, TooManyWatchers
 
 def test_a_watcher_wakes_for_its_run_and_for_unknown_ones() -> None:
     hub = Hub(5)
-    with hub.watch("a") as one, hub.watch("b") as two, hub.watch(None) as all_of_them:
-        hub.changed("a")
-        assert one.wait(0)
-        assert all_of_them.wait(0)
-        assert not two.wait(0)
-        hub.changed()
-        assert one.wait(0)
-        assert two.wait(0)
+    one, two, all_of_them = hub.join("a"), hub.join("b"), hub.join(None)
+    hub.changed("a")
+    assert one.wait(0)
+    assert all_of_them.wait(0)
+    assert not two.wait(0)
+    hub.changed()
+    assert one.wait(0)
+    assert two.wait(0)
 
 
 def test_a_wake_before_the_wait_is_not_lost() -> None:
     hub = Hub(1)
-    with hub.watch("a") as watcher:
-        threading.Thread(target=hub.changed, args=("a",)).start()
-        assert watcher.wait(5)
-        assert not watcher.wait(0)
+    watcher = hub.join("a")
+    threading.Thread(target=hub.changed, args=("a",)).start()
+    assert watcher.wait(5)
+    assert not watcher.wait(0)
 
 
 def test_no_more_watchers_than_can_be_served() -> None:
     hub = Hub(1)
-    with hub.watch("a"), pytest.raises(TooManyWatchers):
+    first = hub.join("a")
+    with pytest.raises(TooManyWatchers):
         hub.join("b")
-    with hub.watch("b"):
-        assert hub.watched
+    hub.leave(first)
+    second = hub.join("b")
+    assert hub.watched
+    hub.leave(second)
     assert not hub.watched
 
 

@@ -21,8 +21,8 @@ from server.engine.calls import BegunArguments, CallGrammars
 from server.engine.engine import Engine, EngineSettings
 from server.engine.job import Ending, Job
 from server.engine.prompt import Prompts
+from server.parse import parse_request
 from server.reader import CallReader
-from server.wire import parse_request
 from uitweg.bench import work
 from uitweg.bench.client import ask
 from uitweg.bench.servers import Setup, ours
@@ -49,11 +49,10 @@ async def _first_token_ms(root: str) -> float:
 def client_gone(root: str, rounds: int) -> tuple[float, float]:
     """Milliseconds from a closed connection to a free place: while writing, while prefilling."""
     writing = [_gone_ms(root, work.story(n, 500), after_text=True) for n in range(rounds)]
-    long = {**work.story(0, 8), "messages": [{"role": "user", "content": ""}]}
     prefilling = []
     for number in range(rounds):
         words = f"{time.time()} {number} " + "river stone " * 900
-        body = {**long, "messages": [{"role": "user", "content": words}]}
+        body = {**work.story(0, 8), "messages": [{"role": "user", "content": words}]}
         prefilling.append(_gone_ms(root, body, after_text=False))
     return median(writing), median(prefilling)
 
@@ -118,27 +117,32 @@ def call_cost(setup: Setup, rounds: int) -> float:
     The same tokens both times: the model's own call follows its schema, so that the grammar
     only looks on.
     """
-    settings = EngineSettings(setup.model, setup.digest, setup.threads, Path(tempfile.mkdtemp()))
-    engine = Engine(settings)
-    engine.start()
-    engine.wait_ready()
-    try:
-        request = parse_request(json.dumps(work.task(2)).encode())
-        prompt = Prompts(engine.model).tokens(request)
-        tools = request.callable_tools
-        seconds: dict[bool, list[float]] = {False: [], True: []}
-        for number in range(rounds + 1):
-            for constrained in (False, True) if number % 2 else (True, False):
-                grammars = CallGrammars(tools) if constrained else None
-                sink = _Calls([tool.name for tool in tools], grammars)
-                engine.submit(Job(np.array(prompt), 96, sink))
-                sink.over.wait()
-                if sink.ending is None or sink.constrained != constrained:
-                    raise RuntimeError("the engine failed, or the model made no call")
-                each = sink.ending.decode_s / max(1, sink.ending.completion_tokens - 1)
-                # The first round only makes the two alike: it fills the cache.
-                if number:
-                    seconds[constrained].append(each)
-        return median(seconds[True]) / median(seconds[False])
-    finally:
-        engine.close()
+    with tempfile.TemporaryDirectory() as folder:
+        settings = EngineSettings(setup.model, setup.digest, setup.threads, Path(folder))
+        engine = Engine(settings)
+        engine.start()
+        engine.wait_ready()
+        try:
+            return _call_cost(engine, rounds)
+        finally:
+            engine.close()
+
+
+def _call_cost(engine: Engine, rounds: int) -> float:
+    request = parse_request(json.dumps(work.task(2)).encode())
+    prompt = Prompts(engine.model).tokens(request)
+    tools = request.callable_tools
+    seconds: dict[bool, list[float]] = {False: [], True: []}
+    for number in range(rounds + 1):
+        for constrained in (False, True) if number % 2 else (True, False):
+            grammars = CallGrammars(tools) if constrained else None
+            sink = _Calls([tool.name for tool in tools], grammars)
+            engine.submit(Job(np.array(prompt), 96, sink))
+            sink.over.wait()
+            if sink.ending is None or sink.constrained != constrained:
+                raise RuntimeError("the engine failed, or the model made no call")
+            each = sink.ending.decode_s / max(1, sink.ending.completion_tokens - 1)
+            # The first round only makes the two alike: it fills the cache.
+            if number:
+                seconds[constrained].append(each)
+    return median(seconds[True]) / median(seconds[False])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import IO
 
 import httpx
+
+from uitweg.hosting import free_port
 
 PEERS = Path(__file__).parents[2] / "scripts" / "peers"
 READY_S = 180.0
@@ -64,9 +65,7 @@ def xllamacpp(setup: Setup, python: Path) -> Iterator[Running]:
 @contextlib.contextmanager
 def llama_cpp_server(setup: Setup, python: Path) -> Iterator[Running]:
     """llama-cpp-python's bundled server."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [str(python), "-m", "llama_cpp.server", "--model", str(setup.model)]
     command += ["--n_ctx", str(setup.context), "--n_threads", str(setup.threads)]
     command += ["--n_threads_batch", str(setup.threads), "--port", str(port)]

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from uitweg.commands.options import RunId
+
 WAIT_SECONDS = 5.0
 
 
 def cancel(
-    run_id: Annotated[str, typer.Argument(help="The run, or the beginning of its id.")],
+    run_id: RunId,
     reason: Annotated[str, typer.Option(help="Kept with the ending.")] = "cancelled by a person",
 ) -> int:
     """Stop a run. What it did is kept, and it can be resumed.

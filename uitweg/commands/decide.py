@@ -7,14 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-RunId = Annotated[str, typer.Argument(help="The run, or the beginning of its id.")]
-Tools = Annotated[
-    list[str] | None,
-    typer.Option(help="A Python file or module with tools of yours; may be repeated."),
-]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print one closing object; the trace goes to stderr.")
-]
+from uitweg.commands.options import AsJson, RunId, Tools
 
 
 def approve(

@@ -89,7 +89,7 @@ def _turns(path: Path) -> list[Any]:
 
     from server.backend import CallPiece, TextPiece
     from server.engine.backend import LlamaBackend
-    from server.wire import parse_request
+    from server.parse import parse_request
     from uitweg.bench.work import turns
 
     async def reply(backend: LlamaBackend, body: dict[str, Any]) -> Any:

@@ -18,7 +18,7 @@ def recording_of(state: RunState) -> Recording:
     An answer that is not in the transcript, because it was asked for in a clean window, becomes
     the last turn.
     """
-    results = {m["tool_call_id"]: m["content"] for m in state.messages if m["role"] == "tool"}
+    results = state.results()
     turns = [_turn(m, results) for m in state.messages if m["role"] == "assistant"]
     if state.answer and (not turns or turns[-1].call):
         turns.append(RecordedTurn(text=state.answer))

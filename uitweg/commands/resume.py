@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+from uitweg.commands.options import AsJson, RunId, Tools
+
 
 def resume(
-    run_id: Annotated[str, typer.Argument(help="The run, or the beginning of its id.")],
+    run_id: RunId,
     max_turns: Annotated[int | None, typer.Option(min=1, help="The new turn limit.")] = None,
     max_cost: Annotated[
         str | None, typer.Option(help="The new limit in US dollars.", metavar="USD")
@@ -18,13 +20,8 @@ def resume(
     max_repeats: Annotated[
         int | None, typer.Option(min=2, help="The new limit on repeats of one call.")
     ] = None,
-    tools: Annotated[
-        list[str] | None,
-        typer.Option(help="A Python file or module with tools of yours; may be repeated."),
-    ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one closing object; the trace goes to stderr.")
-    ] = False,
+    tools: Tools = None,
+    json: AsJson = False,
 ) -> int:
     """Go on with a run from where it stopped.
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from uitweg.commands.options import AsJson, Tools, Workspace
+
 
 def run(
     task: Annotated[str, typer.Argument(help="What to do, in words.")],
-    workspace: Annotated[
-        Path | None, typer.Option(help="The folder to work on; without it, the demo's.")
-    ] = None,
+    workspace: Workspace = None,
     model: Annotated[str | None, typer.Option(help="Which model; without it, LLM_MODEL.")] = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="The plain loop: the same as --profile none.")
@@ -21,13 +20,8 @@ def run(
         str | None,
         typer.Option(help="How the harness helps the model: default, none, evidence, small."),
     ] = None,
-    tools: Annotated[
-        list[str] | None,
-        typer.Option(help="A Python file or module with tools of yours; may be repeated."),
-    ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one closing object; the trace goes to stderr.")
-    ] = False,
+    tools: Tools = None,
+    json: AsJson = False,
     max_turns: Annotated[int | None, typer.Option(min=1, help="Model replies at most.")] = None,
     max_cost: Annotated[
         str | None,

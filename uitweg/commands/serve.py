@@ -36,7 +36,8 @@ def serve(
     ] = None,
 ) -> None:
     """Host a model on this machine, or scripted ones, until Ctrl-C."""
-    from server.run import bind, is_loopback, run
+    from local.guard import is_loopback
+    from server.run import bind, run
     from uitweg.config import read_config
 
     if not scripted and (files or settings):

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from uitweg.commands.options import RunId
+
 
 def show(
-    run_id: Annotated[str, typer.Argument(help="The run, or the beginning of its id.")],
+    run_id: RunId,
     json: Annotated[bool, typer.Option("--json", help="The whole run as one object.")] = False,
 ) -> int:
     """Show a run: its task, every step in full, its answer, what can be done now.

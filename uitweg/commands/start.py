@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from uitweg.commands.options import Tools, Workspace
+
 
 def start(
     task: Annotated[str | None, typer.Option(help="Carry out this one task and exit.")] = None,
-    workspace: Annotated[
-        Path | None, typer.Option(help="The folder to work on; without it, the demo's.")
-    ] = None,
+    workspace: Workspace = None,
     model: Annotated[
         str | None, typer.Option(help="Which model: a name from `uitweg models list`.")
     ] = None,
-    tools: Annotated[
-        list[str] | None,
-        typer.Option(help="A Python file or module with tools of yours; may be repeated."),
-    ] = None,
+    tools: Tools = None,
     port: Annotated[int | None, typer.Option(help="Of the page: 8000.")] = None,
     model_port: Annotated[int | None, typer.Option(help="Of the model server: 8080.")] = None,
     scripted_port: Annotated[int | None, typer.Option(help="Of the scripted models: 8081.")] = None,

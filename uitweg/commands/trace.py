@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from uitweg.commands.options import RunId
+
 
 def trace(
-    run_id: Annotated[str, typer.Argument(help="The run, or the beginning of its id.")],
+    run_id: RunId,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the run ends.")
     ] = False,

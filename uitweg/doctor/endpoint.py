@@ -34,11 +34,9 @@ _KEYS = ("max_model_len", "context_length", "context_window", "n_ctx", "n_ctx_tr
 class Answer:
     """One reply as it came."""
 
-    status: int
     error: str = ""
     events: int = 0
     """Pieces of a stream; 0 for one JSON object."""
-    text: str = ""
     calls: set[object] = field(default_factory=set)
     usage: Mapping[str, Any] | None = None
     seconds: float = 0.0
@@ -184,10 +182,9 @@ class _Probe:
         if stream:
             body["stream_options"] = {"include_usage": True}
         started = time.monotonic()
-        answer = Answer(0)
+        answer = Answer()
         try:
             with self._client.stream("POST", self._url, json=body) as response:
-                answer.status = response.status_code
                 _read(response, answer, only_begin)
         except httpx.HTTPError as error:
             answer.error = f"{type(error).__name__}: {error}"
@@ -224,7 +221,6 @@ def _take(item: Mapping[str, Any], answer: Answer) -> None:
     answer.usage = item.get("usage") or answer.usage
     for choice in item.get("choices") or ():
         said = choice.get("delta") or choice.get("message") or {}
-        answer.text += said.get("content") or ""
         for place, call in enumerate(said.get("tool_calls") or ()):
             answer.calls.add(call.get("index", place))
 

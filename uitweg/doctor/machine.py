@@ -147,10 +147,10 @@ def _store() -> Check:
         return Check("runs", "ok", "none yet")
     try:
         with Store.open(path) as store:
-            damaged = store.runs(limit=1000)
+            runs = store.runs(limit=1000)
     except HarnessError as error:
         return Check("runs", "wrong", f"{path}: {error}", "Move that file away to begin anew.")
-    return Check("runs", "ok", f"{path}, {len(damaged):,} runs")
+    return Check("runs", "ok", f"{path}, {len(runs):,} runs")
 
 
 def _own(held: Held) -> Iterator[Check]:

@@ -9,8 +9,7 @@ from typing import Any, cast, get_args
 from flask import Blueprint, request
 
 from harness.errors import SettingsError
-from harness.state import Limits
-from web.carrier import Action
+from harness.state import DecisionAction, Limits
 from web.reply import done
 from web.services import services
 from web.text import whole as sendable
@@ -91,11 +90,11 @@ def decide(run_id: str) -> Any:
     return done(f"/runs/{run_id}")
 
 
-def action_of(name: str) -> Action:
+def action_of(name: str) -> DecisionAction:
     """The button that was pressed. Raises `SettingsError` for none of the card's."""
-    for action in get_args(Action):
+    for action in get_args(DecisionAction):
         if action == name:
-            return cast("Action", action)
+            return cast("DecisionAction", action)
     raise SettingsError("Choose one of the buttons of the card. Nothing was decided.")
 
 

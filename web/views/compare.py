@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from flask import Blueprint, render_template, request
+from flask import Blueprint, request
 
 from harness.compare import Comparison, Step, compare
 from harness.errors import SettingsError
 from harness.state import RunState
 from web import plots
 from web.faces import Face, face_of
+from web.reply import render_page
 from web.services import services
 
 views = Blueprint("compare", __name__)
@@ -55,12 +56,11 @@ def _choose(ids: list[str]) -> Any:
     made = services()
     one = made.store.load(ids[0]) if ids else None
     others = [run for run in made.store.runs(limit=51) if run.run_id not in ids][:50]
-    return render_template(
+    return render_page(
         "compare_choose.html",
         one=one,
         others=others,
         face_of=face_of,
-        waiting_count=len(made.reader.waiting()),
     )
 
 
@@ -68,14 +68,13 @@ def _two(left_id: str, right_id: str) -> Any:
     made = services()
     left, right = made.store.load(left_id), made.store.load(right_id)
     found = compare(left, made.reader.events(left_id), right, made.reader.events(right_id))
-    return render_template(
+    return render_page(
         "compare_two.html",
         left=left,
         right=right,
         found=found,
         pairs=pairs(found),
         faces=[_face(left), _face(right)],
-        waiting_count=len(made.reader.waiting()),
     )
 
 
@@ -96,8 +95,8 @@ def pairs(found: Comparison) -> list[Pair]:
 
 
 def _set(ids: list[str]) -> Any:
-    made = services()
-    states = [made.store.load(run_id) for run_id in ids]
+    store = services().store
+    states = [store.load(run_id) for run_id in ids]
     entries = [Entry(state, _face(state), _approvals(state.run_id)) for state in states]
     figures: dict[str, list[float]] = {
         "turns": [state.turns for state in states],
@@ -107,14 +106,13 @@ def _set(ids: list[str]) -> Any:
         "cost_usd": [float(state.usage.cost_usd or 0) for state in states],
         "seconds": [state.seconds for state in states],
     }
-    return render_template(
+    return render_page(
         "compare_set.html",
         entries=entries,
         bars={
             name: [plots.bar(value, max(values)) for value in values]
             for name, values in figures.items()
         },
-        waiting_count=len(made.reader.waiting()),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from flask import Blueprint, render_template
 
+from web.reply import render_page
 from web.serverfacts import facts_of
 from web.services import services
 
@@ -15,13 +16,7 @@ views = Blueprint("model", __name__)
 @views.get("/model")
 def show() -> Any:
     """The page."""
-    made = services()
-    return render_template(
-        "model.html",
-        here="model",
-        servers=_servers(),
-        waiting_count=len(made.reader.waiting()),
-    )
+    return render_page("model.html", here="model", servers=_servers())
 
 
 @views.get("/model/state")

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from flask import Blueprint, Response, abort, render_template, request
+from flask import Blueprint, Response, abort, request
 
 from harness.events import Event, Guidance, Retry, RunStopped, ToolResult, Turn
-from web.reply import count_in
+from web.reply import count_in, render_page
 from web.services import services
 from web.text import visible
 
@@ -23,38 +23,26 @@ TRACE_PAGE = 500
 @views.get("/runs/<run_id>")
 def show(run_id: str) -> Any:
     """The page of a run."""
-    made = services()
-    return render_template(
-        "run.html",
-        page=made.reader.run_page(run_id),
-        waiting_count=len(made.reader.waiting()),
-    )
+    return render_page("run.html", page=services().reader.run_page(run_id))
 
 
 @views.get("/runs/<run_id>/transcript")
 def transcript(run_id: str) -> Any:
     """The messages exactly as the model saw them."""
-    made = services()
-    return render_template(
-        "transcript.html",
-        run=made.store.load(run_id),
-        waiting_count=len(made.reader.waiting()),
-    )
+    return render_page("transcript.html", run=services().store.load(run_id))
 
 
 @views.get("/runs/<run_id>/trace")
 def trace(run_id: str) -> Any:
     """The trace's lines, a page at a time."""
-    made = services()
     after = count_in(request.args.get("after", "0")) or 0
-    lines = made.store.event_lines(run_id, after=after, limit=TRACE_PAGE)
+    lines = services().store.event_lines(run_id, after=after, limit=TRACE_PAGE)
     shown = [(number, _type_of(line), line) for number, line in enumerate(lines, after + 1)]
-    return render_template(
+    return render_page(
         "trace.html",
         run_id=run_id,
         lines=shown,
         next=after + len(lines) if len(lines) == TRACE_PAGE else None,
-        waiting_count=len(made.reader.waiting()),
     )
 
 
@@ -87,19 +75,18 @@ def trace_file(run_id: str) -> Response:
 @views.get("/runs/<run_id>/events/<int:seq>")
 def event_text(run_id: str, seq: int) -> Any:
     """The whole text of one event: for the page a piece of HTML, else a page of its own."""
-    made = services()
-    found = made.store.events(run_id, after=seq - 1, limit=1) if 0 < seq < MOST_SEQ else []
+    store = services().store
+    found = store.events(run_id, after=seq - 1, limit=1) if 0 < seq < MOST_SEQ else []
     if not found or found[0].seq != seq:
         abort(404, "There is no such event in this run.")
     text = text_of(found[0])
     if request.args.get("piece"):
         return Response(str(visible(text)), mimetype="text/plain")
-    return render_template(
+    return render_page(
         "event.html",
         run_id=run_id,
         event=found[0],
         text=text,
-        waiting_count=len(made.reader.waiting()),
     )
 
 

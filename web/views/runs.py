@@ -13,7 +13,7 @@ from harness.state import ENDINGS, Limits, Settings
 from web import choices
 from web.begin import settings_for
 from web.endpoints import ServerState
-from web.examples import EXAMPLES, READY_REASONS
+from web.examples import EXAMPLES
 from web.faces import ENDING_WORDS
 from web.reading import Filters
 from web.reply import count_in
@@ -25,8 +25,6 @@ from web.views.act import amount, whole
 views = Blueprint("runs", __name__)
 
 MOST_TASK = 20_000
-
-__all__ = ["READY_REASONS", "filters_asked", "views"]
 
 
 @dataclass(slots=True)

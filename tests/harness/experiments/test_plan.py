@@ -37,14 +37,14 @@ def written(tmp_path: Path, text: str) -> Path:
 
 def test_cells_are_tasks_times_providers_times_settings_times_repeats(tmp_path: Path):
     plan = read_plan(written(tmp_path, PLAN))
-    keys = [cell.key.removeprefix("one/") for cell in plan.cells()]
+    keys = [cell.key.removeprefix("one/") for cell in plan.runs()]
     assert keys == ["real/none/1", "real/none/2", "scripted/none/1", "scripted/none/2"]
     assert plan.provider[1].model_for(plan.task[0]) == "small-one"
 
 
 def test_a_cell_s_digest_changes_with_what_it_is_and_not_with_its_repeat(tmp_path: Path):
-    first, second, *_ = read_plan(written(tmp_path, PLAN)).cells()
-    other = read_plan(written(tmp_path, PLAN.replace("Which?", "Who?"))).cells()[0]
+    first, second, *_ = read_plan(written(tmp_path, PLAN)).runs()
+    other = read_plan(written(tmp_path, PLAN.replace("Which?", "Who?"))).runs()[0]
     assert first.digest("w") == second.digest("w")
     assert first.digest("w") != other.digest("w")
     assert first.digest("w") != first.digest("changed files")

@@ -9,6 +9,14 @@ import pytest
 from harness.store.lease import Owner, alive, process_of, sweep
 
 
+def started(code: str, folder: Path) -> subprocess.Popen[str]:
+    """A process that runs `code` and is told the folder."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
 def test_an_owner_lives_as_long_as_it_is_kept(tmp_path: Path):
     owner = Owner(tmp_path)
     assert alive(tmp_path, owner.name)
@@ -26,10 +34,7 @@ def test_h10_a_dead_process_owns_nothing_however_it_died(tmp_path: Path, how: st
         "owner = Owner(Path(sys.argv[1]))\nprint(owner.name, flush=True)\nsys.stdin.read()\n"
         "import os; os._exit(3)"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = started(code, tmp_path)
     name = process.stdout.readline().strip()
     assert alive(tmp_path, name)
     if how == "exit":
@@ -54,10 +59,7 @@ def test_a_child_process_does_not_keep_its_parents_lease(tmp_path: Path):
         "child = subprocess.Popen(['sleep', '60'], close_fds=False)\n"
         "print(owner.name, child.pid, flush=True)\nsys.stdin.read()\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = started(code, tmp_path)
     name, child = process.stdout.readline().split()
     try:
         process.kill()
@@ -78,10 +80,7 @@ def test_a_forked_child_does_not_keep_its_parents_lease(tmp_path: Path):
         "if child == 0: time.sleep(60)\n"
         "print(owner.name, child, flush=True)\nsys.stdin.read()\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = started(code, tmp_path)
     name, child = process.stdout.readline().split()
     try:
         process.kill()

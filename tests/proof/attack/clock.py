@@ -61,13 +61,13 @@ def _built(folder: Path) -> tuple[Path, str | None]:
     if not sys.platform.startswith("linux") or compiler is None:
         return library, "it takes Linux and a C compiler to change a process's clock"
     source = Path(__file__).with_name("clock.c")
-    command = [compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"]
+    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return library, done.stderr[-300:] if done.returncode else None
 
 
 def _under(library: Path, what: str, place: Place) -> str | None:
-    command = [sys.executable, "-m", "attack.clock", what, place.folder, place.url]
+    command = [sys.executable, "-m", "attack.clock", what, str(place.folder), place.url]
     environment = {**os.environ, "LD_PRELOAD": str(library)}
     try:
         done = subprocess.run(

@@ -148,14 +148,15 @@ async def _server(tally: Tally, hosts: Iterable[str | None], origins: Iterable[s
     while not isinstance(inner, Starlette):
         inner = inner._app
     reached: Counter[str] = Counter()
+    routes = []
     for route in inner.routes:
         assert isinstance(route, Route)
+        routes.append((route.path.replace("{name:path}", "plan"), route.methods or set()))
         route.app = _standing_in(reached, route.path, route.methods or set())
     tokens = (
         None, "", TOKEN, f"bearer {TOKEN}", "Bearer ", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}",
         f"Basic {TOKEN}", f"Bearer  {TOKEN}", "Bearer \xff", f"Bearer {TOKEN}",
     )  # fmt: skip
-    routes = [(r.path.replace("{name:path}", "plan"), r.methods or set()) for r in inner.routes]
     combinations = itertools.product(routes, METHODS, hosts, origins, tokens)
     for (path, allowed), method, host, origin, token in combinations:
         good = (

@@ -203,5 +203,5 @@ def _die_at_step(place: Place, number: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return future
 
-    Store.commit = commit  # type: ignore[method-assign]  # this process is about to end
+    Store.commit = commit  # type: ignore[method-assign, assignment]  # this process is about to end
     carry(place)

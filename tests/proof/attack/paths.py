@@ -163,6 +163,11 @@ def _swapped(tally: Tally, folder: Path, long: bool) -> None:
         swapper.join()
 
 
+def _made_a_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.with_name("twin2"))
+
+
 def _changed_after_approval(tally: Tally, folder: Path, long: bool) -> None:
     """The file is another one than was approved: it is asked again and not deleted."""
     changes: dict[str, Callable[[Path], object]] = {
@@ -174,7 +179,7 @@ def _changed_after_approval(tally: Tally, folder: Path, long: bool) -> None:
         ),
         "touched": lambda path: os.utime(path, (1, 1)),
         "another mode": lambda path: path.chmod(0o600),
-        "made a link": lambda path: (path.unlink(), path.symlink_to(path.with_name("twin2"))),
+        "made a link": _made_a_link,
     }
     for number in range(20 if long else 1):
         for name, change in changes.items():

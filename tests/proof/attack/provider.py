@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from attack.served import served
+from server.json_text import compact_json
 from server.run import bind, run
 from server.scripted import ScriptedBackend
 from server.scripted.attempt import AttemptLayer
@@ -21,7 +22,6 @@ from server.scripted.scenarios import (
     plan,
     steps,
 )
-from server.wire import compact_json
 
 MODEL = "reference"
 ANSWER = "All is bought, one file is deleted, and errors.log mentions a timeout."

@@ -24,7 +24,15 @@ from harness.errors import AlreadyDecided
 from harness.events import Turn
 from harness.runner import Runner
 from harness.scripted_model import Call, ScriptedModel
-from harness.state import Decision, InDoubt, Prices, RunState, Settings
+from harness.state import (
+    ApprovalNeeded,
+    Decision,
+    DecisionAction,
+    InDoubt,
+    Prices,
+    RunState,
+    Settings,
+)
 from harness.store import Store
 from harness.tool import Tool, tool
 from harness.tools import bundled_tools
@@ -135,16 +143,14 @@ async def carry_in(place: Place, store: Store) -> RunState:
             if state.status not in ("running", "interrupted"):
                 return state
             waiting = state.interruption
-            if waiting is not None and hasattr(waiting, "digest"):
-                await _decide(runner, place, state)
+            if isinstance(waiting, ApprovalNeeded | InDoubt):
+                await _decide(runner, place, waiting)
             state = await runner.resume(RUN)
     raise AssertionError(f"it stopped {MOST_STOPS} times, at last: {state.reason}")
 
 
-async def _decide(runner: Runner, place: Place, state: RunState) -> None:
-    waiting = state.interruption
-    assert waiting is not None
-    action = "approve"
+async def _decide(runner: Runner, place: Place, waiting: ApprovalNeeded | InDoubt) -> None:
+    action: DecisionAction = "approve"
     if isinstance(waiting, InDoubt):
         action = "happened" if _took_effect(place, waiting) else "run_again"
     decision = Decision(call_id=waiting.call_id, action=action, digest=waiting.digest)

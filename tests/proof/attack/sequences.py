@@ -31,7 +31,7 @@ from attack.tally import Tally
 from harness.errors import HarnessError
 from harness.runner import Runner
 from harness.scripted_model import Call, ScriptedModel
-from harness.state import Decision, Prices, RunState, Settings
+from harness.state import ApprovalNeeded, Decision, InDoubt, Prices, RunState, Settings
 from harness.store import Step, Store
 
 TITLE = "Sequences of what people and crashes do"
@@ -81,7 +81,7 @@ def _look(examples: int) -> tuple[dict[str, int], str | None]:
         print_blob=False,
     )
     try:
-        run_state_machine_as_test(Machine, settings=options)  # type: ignore[no-untyped-call]
+        run_state_machine_as_test(Machine, settings=options)
     except Exception as error:  # noqa: BLE001 - the finding itself, with the sequence in its notes
         notes = "\n".join(getattr(error, "__notes__", ()))
         return Machine.counts, f"{type(error).__name__}: {error}\n{notes}"
@@ -124,8 +124,8 @@ class Machine(RuleBasedStateMachine):
     @property
     def waiting(self) -> Any:
         """What the run waits for a person with, if it does."""
-        found = self.seen.state and self.seen.state.interruption
-        return found if found is not None and found.kind in ("approval", "in_doubt") else None
+        found = self.seen.state.interruption if self.seen.state else None
+        return found if isinstance(found, ApprovalNeeded | InDoubt) else None
 
     @initialize(kill_at=st.none() | st.integers(1, 6))
     def start(self, kill_at: int | None) -> None:
@@ -295,4 +295,4 @@ def _kill_at_step(number: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return whole(store, step)
 
-    Store.commit = commit  # type: ignore[method-assign]  # this process is about to end
+    Store.commit = commit  # type: ignore[method-assign, assignment]  # this process is about to end

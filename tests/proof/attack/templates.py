@@ -11,8 +11,8 @@ from typing import NamedTuple
 from attack.forks import HUNG, Fork, shared
 from attack.tally import Tally
 from server.errors import BadRequest
+from server.parse import parse_request
 from server.template import ChatTemplate
-from server.wire import parse_request
 
 TITLE = "Chat templates that try to break out"
 SECONDS = 120.0

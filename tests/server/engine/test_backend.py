@@ -11,7 +11,7 @@ import pytest
 from server.backend import Finish, TextPiece
 from server.engine.backend import USUAL_LIMIT, LlamaBackend
 from server.errors import BadRequest, ContextLengthExceeded, Unavailable
-from server.wire import parse_request
+from server.parse import parse_request
 
 pytestmark = pytest.mark.engine
 

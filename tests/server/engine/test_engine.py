@@ -190,9 +190,7 @@ def test_guessing_ahead_leaves_the_text_as_it_is(started, asked, tmp_path, monke
             replies = [ask.reply(text, 40, **way) for way in ways]
             texts.append([reply.whole for reply in replies])
             assert (engine.figures.drafted_tokens > 0) == (gain == 0)
-            accepted = [reply.ending.accepted for reply in replies]
-            assert engine.figures.accepted_tokens == sum(accepted)
-            assert (accepted[0] > 0) == (gain == 0)
+            assert (engine.figures.accepted_tokens > 0) == (gain == 0)
         finally:
             engine.close()
     assert texts[0] == texts[1]

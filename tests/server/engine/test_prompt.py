@@ -7,7 +7,7 @@ import json
 import pytest
 
 from server.engine.prompt import Prompts
-from server.wire import parse_request
+from server.parse import parse_request
 
 pytestmark = pytest.mark.engine
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from server.backend import CallPiece, Finish, TextPiece
+from server.json_text import compact_json
+from server.parse import parse_request
 from server.scripted import ScriptedBackend
-from server.wire import compact_json, parse_request
 
 SYSTEM = (
     "You work on the files in one folder. Look with the tools before you answer, and never "

@@ -7,8 +7,8 @@ from email.utils import parsedate_to_datetime
 import pytest
 
 from server.errors import RawReply
+from server.parse import parse_request
 from server.scripted.faults import FAULTS, HUGE_ARGUMENT_BYTES, RAW, WRONG
-from server.wire import parse_request
 
 
 def raw(chat, fault, stream, **options):

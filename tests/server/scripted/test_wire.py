@@ -1,14 +1,9 @@
 """The scripted provider over real HTTP: plain, streamed, broken."""
 
 import json
-import threading
 
 import httpx
 import pytest
-
-from server.run import Server, bind, url_of
-from server.scripted import ScriptedBackend
-from server.scripted.attempt import AttemptLayer
 
 BODY = {
     "messages": [{"role": "user", "content": "Which file mentions a timeout?"}],
@@ -16,25 +11,14 @@ BODY = {
 }
 
 
-@pytest.fixture(scope="module")
-def url():
-    bound = bind("127.0.0.1", 0)
-    port = bound.getsockname()[1]
-    server = Server(ScriptedBackend(), host="127.0.0.1", port=port, layer=AttemptLayer)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
-    thread.start()
-    yield url_of(bound, "127.0.0.1")
-    server.should_exit = True
-    thread.join()
-    bound.close()
-
-
 @pytest.fixture
-def post(url):
+def post(scripted_url):
     def send(model, attempt=None, timeout=20, **more):
         headers = {} if attempt is None else {"X-Attempt": str(attempt)}
         body = {**BODY, "model": model, **more}
-        return httpx.post(f"{url}/chat/completions", json=body, headers=headers, timeout=timeout)
+        return httpx.post(
+            f"{scripted_url}/chat/completions", json=body, headers=headers, timeout=timeout
+        )
 
     return send
 
@@ -91,7 +75,7 @@ def test_an_empty_body(post):
     assert (reply.status_code, reply.content) == (200, b"")
 
 
-def test_the_models(url):
-    data = httpx.get(f"{url}/models").json()["data"]
+def test_the_models(scripted_url):
+    data = httpx.get(f"{scripted_url}/models").json()["data"]
     assert data[0]["id"] == "plan"
     assert data[0]["uitweg"]["scripted"] is True
