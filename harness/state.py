@@ -234,7 +234,7 @@ class RunState(Value):
     """What the answer names and no tool result holds: it is marked with these."""
     turns: int = 0
     tool_runs: int = 0
-    seconds: float = 0.0
+    seconds: float = Field(default=0.0, ge=0, le=1e9, allow_inf_nan=False)
     """Time spent while somebody carried the run, over all processes."""
     usage: Usage = Usage()
     """Its subagents' tokens and cost included."""
