@@ -36,8 +36,8 @@ def find_run(store: Store, wanted: str) -> str:
     """The id of the run that `wanted` means: all of the id, or enough of its beginning."""
     if store.exists(wanted):
         return wanted
-    found = [run.run_id for run in store.runs(limit=1000) if run.run_id.startswith(wanted)]
-    return found[0] if wanted and len(found) == 1 else wanted
+    found = store.ids_beginning(wanted) if wanted else []
+    return found[0] if len(found) == 1 else wanted
 
 
 def rules_path() -> Path:

@@ -99,6 +99,15 @@ class Store:
             rows = connection.execute("SELECT 1 FROM runs WHERE run_id = ?", (run_id,))
             return rows.fetchone() is not None
 
+    def ids_beginning(self, text: str, limit: int = 2) -> list[str]:
+        """The ids of runs, at most `limit`, that begin with `text`."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT run_id FROM runs WHERE substr(run_id, 1, length(?1)) = ?1 LIMIT ?2",
+                (text, limit),
+            )
+            return [run_id for (run_id,) in rows]
+
     def events(self, run_id: str, after: int = 0, limit: int = 1000) -> list[Event]:
         """The run's events with a sequence number above `after`, in order, at most `limit`."""
         lines = self.event_lines(run_id, after, limit)

@@ -55,6 +55,15 @@ async def test_the_list_is_filtered_and_paged_newest_first(runner, settings, sto
     assert store.runs(status="max_turns_exceeded")[0].interruption_kind == "max_turns"
 
 
+async def test_a_run_is_found_by_the_beginning_of_its_id(runner, settings, store):
+    carrier = runner("done")
+    for run_id in ("ab1", "ab2", "a%c", "b"):
+        await carrier.start("t", settings(), run_id=run_id)
+    assert sorted(store.ids_beginning("ab")) == ["ab1", "ab2"]
+    assert store.ids_beginning("a%") == ["a%c"]
+    assert store.ids_beginning("c") == []
+
+
 def test_what_is_not_there_is_said(store):
     with pytest.raises(NoSuchRun, match="no run nothing"):
         store.load("nothing")
