@@ -27,11 +27,11 @@ EXAMPLES = (
         "scripted", "plan", 20, "Three turns, two tool runs, an answer.",
     ),
     Example(
-        "approve", "Approve a deletion", "Free some space: delete the largest log.",
+        "approve", "Approve a deletion", "Free some space: delete the access log.",
         "scripted", "destructive", 20, "A tool that deletes waits for your approval.",
     ),
     Example(
-        "scan", "Stop a long scan", "Scan the archive for broken files.",
+        "scan", "Stop a long scan", "How many files of the archive mention a timeout?",
         "scripted", "scan", 20, "A tool that runs for three seconds: press Stop.",
     ),
     Example(

@@ -19,6 +19,7 @@ PAGE = 50
 """Runs on one page of the list."""
 _CARDS = 5
 """Cards on the list of runs; the rest is counted."""
+_MOST_WAITING = 1000
 _BATCH = 1000
 
 
@@ -122,8 +123,7 @@ class Reader:
 
     def waiting(self) -> list[RunSummary]:
         """The runs that wait for a person, newest first."""
-        found = self.store.runs(status="interrupted", limit=1000)
-        return [run for run in found if run.interruption_kind in ("approval", "in_doubt")]
+        return self.store.runs(waiting=True, limit=_MOST_WAITING)
 
     def asks(self, waiting: list[RunSummary]) -> list[WaitingRun]:
         """What those runs ask, for as many as are shown at once."""

@@ -16,6 +16,16 @@ COLUMNS = (
 )  # fmt: skip
 
 
+_WAITING = """
+    status = 'interrupted' AND json_valid(interruption)
+    AND json_extract(interruption, '$.kind') IN ('approval', 'in_doubt')
+    AND NOT EXISTS (
+        SELECT 1 FROM decisions WHERE decisions.run = heads.run AND NOT used
+        AND call_id = json_extract(interruption, '$.call_id'))
+"""
+"""A person is asked and has not said anything yet."""
+
+
 class RunSummary(Value):
     """One line of the list."""
 
@@ -47,6 +57,8 @@ def runs(
     parent: str | None,
     limit: int,
     before: int | None,
+    *,
+    waiting: bool,
 ) -> list[RunSummary]:
     """See `harness.store.Store.runs`."""
     wanted: list[tuple[str, Any]] = [
@@ -61,6 +73,8 @@ def runs(
     conditions = [condition for condition, _ in given]
     if parent is None:
         conditions.append("parent_run_id IS NULL")
+    if waiting:
+        conditions.append(_WAITING)
     strict = connection.text_factory
     connection.text_factory = _text
     try:

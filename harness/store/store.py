@@ -138,6 +138,7 @@ class Store:
         parent: str | None = None,
         limit: int = 100,
         before: int | None = None,
+        waiting: bool = False,
     ) -> list[RunSummary]:
         """Runs, the newest first.
 
@@ -149,9 +150,12 @@ class Store:
                 nobody's run started.
             limit: At most so many.
             before: Only runs with a lower `RunSummary.number`, for the next page.
+            waiting: Only runs that wait for a person who has not decided yet.
         """
         with self._reading() as connection:
-            return lists.runs(connection, status, model, text, parent, limit, before)
+            return lists.runs(
+                connection, status, model, text, parent, limit, before, waiting=waiting
+            )
 
     def carrier(self, run_id: str) -> str | None:
         """Who carries the run just now, in words, or `None`."""

@@ -76,7 +76,7 @@ class LlamaBackend:
             return {"status": "loading", "detail": detail, "progress": engine.progress}
         if engine.status != "ok":
             return {"status": "failed", "detail": engine.problem or "the server is ending"}
-        detail = f"{self._name}: {engine.live} replies in the making, {engine.waiting} waiting"
+        detail = f"{self._name}: {engine.live} in the making, {engine.waiting} waiting"
         return {"status": "ok", "detail": detail, "live": engine.live, "waiting": engine.waiting}
 
     def models(self) -> list[dict[str, Any]]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.state import Limits
+from harness.journal import now
+from harness.state import Decision, Limits
 
 ODD = (
     "", "0", "-1", "1e9", "9" * 30, "\x00", "\u202e", "%ff", "../..", "a" * 3000, "<b>", "ünïcödé",
@@ -164,6 +165,15 @@ def test_a_run_that_has_completed_cannot_be_resumed_or_stopped(page: Any) -> Non
         assert reply.json["error"]
     assert page.store.load(run_id) == before
     assert "Resume" not in page.get(f"/runs/{run_id}").text
+
+
+def test_a_run_that_was_decided_elsewhere_does_not_wait_any_more(page: Any) -> None:
+    run_id = page.start("destructive")
+    waiting = page.ended(run_id).interruption
+    assert "1 run waits for you" in page.get("/").text
+    decision = Decision(call_id=waiting.call_id, action="approve", digest=waiting.digest)
+    page.store.decide(run_id, decision, waiting.digest, waiting.args, now()).result()
+    assert "waits for you" not in page.get("/").text
 
 
 def test_a_reason_is_asked_for(page: Any) -> None:

@@ -226,6 +226,12 @@
     }
   });
 
+  document.addEventListener("click", (event) => {
+    const opened = event.target.closest(".decide summary")?.parentElement;
+    // The browser opens it after this.
+    if (opened) setTimeout(() => { if (opened.open) opened.querySelector("input:not([type=hidden]), textarea").focus(); });
+  });
+
   document.addEventListener("click", async (event) => {
     const el = event.target.closest("[data-fill], [data-task], a.more");
     if (!el || event.ctrlKey || event.metaKey || event.shiftKey) return;
