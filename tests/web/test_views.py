@@ -173,7 +173,7 @@ def test_a_run_that_was_decided_elsewhere_does_not_wait_any_more(page: Any) -> N
     assert "1 run waits for you" in page.get("/").text
     decision = Decision(call_id=waiting.call_id, action="approve", digest=waiting.digest)
     page.store.decide(run_id, decision, waiting.digest, waiting.args, now()).result()
-    assert "waits for you" not in page.get("/").text
+    assert "run waits for you" not in page.get("/").text
 
 
 def test_a_reason_is_asked_for(page: Any) -> None:

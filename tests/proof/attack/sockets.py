@@ -158,8 +158,12 @@ def _mutated(
     tally.note(what, f"by status: {said}")
 
 
+UNDERSTOOD_NOT = (501, 505)
+"""A coding or a version of HTTP that is not known: RFC 9112, 6.1, and RFC 9110, 15.6.6."""
+
+
 def _broken(tally: Tally, server: Server) -> None:
-    """What is no HTTP gets a 4xx or an end, and others are served."""
+    """What is no HTTP is refused or gets an end, and others are served."""
     for sent in BROKEN:
         problem = None
         with socket.create_connection(_split(server.host), timeout=SECONDS) as connection:
@@ -168,7 +172,8 @@ def _broken(tally: Tally, server: Server) -> None:
                 connection.shutdown(socket.SHUT_WR)
             try:
                 answer = connection.recv(10_000)
-                if answer.startswith(b"HTTP/") and int(answer.split()[1]) >= 500:
+                status = int(answer.split()[1]) if answer.startswith(b"HTTP/") else 0
+                if status >= 500 and status not in UNDERSTOOD_NOT:
                     problem = f"{answer[:60]!r}"
             except TimeoutError:
                 problem = "no answer and no end"
