@@ -61,10 +61,11 @@ def test_reject_needs_a_reason_and_offers_ready_ones(
 ) -> None:
     begin(page, "Approve a deletion")
     page.get_by_text("Reject…").click()
-    page.get_by_role("button", name="Reject", exact=True).click()
+    page.locator(".ask input[name=reason]:focus").wait_for()
+    page.get_by_role("button", name="Reject with this reason").click()
     assert page.locator(".ask input:invalid").count() == 1
     page.get_by_role("button", name="I want to keep it.").click()
-    page.get_by_role("button", name="Reject", exact=True).click()
+    page.get_by_role("button", name="Reject with this reason").click()
     ending(page, "Completed")
     assert "I did not delete anything" in page.locator("#part-state").inner_text()
     assert "I want to keep it." in page.locator(".trace .decision").inner_text()

@@ -132,6 +132,7 @@ def test_two_runs_side_by_side_and_where_they_part(page: Any) -> None:
         page.ended(run_id)
     text = page.get(f"/compare?run={plan}&run={other}").text
     assert "They part at" in text
+    assert "Their tasks differ." not in text
     assert "step 3" in text
     assert text.count('id="parting"') == 1
     same = page.start("plan")
