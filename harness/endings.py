@@ -121,4 +121,4 @@ def _skip_owed(journal: Journal, stop: Stop) -> None:
 
 def cancelled(reason: str) -> Stop:
     """The ending of a run that was cancelled."""
-    return Stop("interrupted", f"It was cancelled: {reason}", Cancelled(reason=reason))
+    return Stop("interrupted", f"It was cancelled: {reason.rstrip('.')}.", Cancelled(reason=reason))

@@ -125,7 +125,7 @@ def check_limits(settings: Settings) -> None:
     if settings.limits.max_cost_usd is not None and unknown:
         raise SettingsError(
             f"A limit on money needs prices, and those of {settings.model} are not known. "
-            "Give its prices (0 is one), or limit turns or tokens instead."
+            "Give its prices (0 is one; `[prices]` in uitweg.toml), or limit turns instead."
         )
 
 
