@@ -28,6 +28,8 @@ Dialect = Literal["tag", "fence", "bare"]
 
 MOST_CALLS = 64
 """Calls of one reply; a model that writes more is in a loop."""
+MOST_ALIKE = 4
+"""Of them, the same call in a row: small models repeat one until their limit ends the reply."""
 _ARGUMENT_SLICE = 32
 _TAG_NAMES = ("tool_call", "tools", "function_call")
 _OPEN_TAGS = tuple(f"<{name}>" for name in _TAG_NAMES)
@@ -64,6 +66,8 @@ class CallReader:
         self.calls = 0
         self._names = frozenset(names)
         self._most = MOST_CALLS if most is None else most
+        self._last: Call | None = None
+        self._alike = 0
         self._new_id = new_id
         self._out: list[TextPiece | CallPiece] = []
         self._state: Callable[[str], None] = self._plain
@@ -87,7 +91,7 @@ class CallReader:
     @property
     def full(self) -> bool:
         """As many calls as may be have been read: nothing that follows is looked at."""
-        return self.calls >= self._most
+        return self.calls >= self._most or self._alike >= MOST_ALIKE
 
     @property
     def begun(self) -> BegunCall | None:
@@ -276,7 +280,11 @@ class CallReader:
         self._hold(self._plain)
         self._space = ""
         self._after_call = True
-        for call in self._found[: self._most - self.calls]:
+        for call in self._found:
+            if self.full:
+                break
+            self._alike = self._alike + 1 if call == self._last else 1
+            self._last = call
             self._out.append(CallPiece(self.calls, id=self._new_id(), name=call.name))
             for at in range(0, len(call.arguments), _ARGUMENT_SLICE):
                 self._out.append(CallPiece(self.calls, call.arguments[at : at + _ARGUMENT_SLICE]))
