@@ -21,7 +21,7 @@ import re
 
 from harness.guidance.notes import Notes, as_records, gather
 from harness.guidance.protocol import Answer, Guided, Policy
-from harness.guidance.search import COMMON, holds, key_words, stem, subjects, words
+from harness.guidance.search import COMMON, holds, key_words, sentences, stem, subjects, words
 
 MOST_MARKS = 8
 
@@ -84,7 +84,7 @@ def claims(answer: str) -> list[str]:
 def _names(text: str) -> list[str]:
     """Words with a capital letter that do not begin a sentence."""
     found = []
-    for sentence in re.split(r"(?<=[.!?:])\s+|\n", text):
+    for sentence in sentences(text):
         found += [w for w in words(sentence)[1:] if w[0].isupper() and w.lower() not in COMMON]
     return found
 

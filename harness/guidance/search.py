@@ -45,11 +45,18 @@ def key_words(question: str, names: Iterable[str] = ()) -> list[str]:
     return list(dict.fromkeys(kept))
 
 
+def sentences(text: str) -> list[str]:
+    """A text's sentences, lines and what stands before a colon."""
+    return re.split(r"(?<=[.!?:])\s+|\n", text)
+
+
 def subjects(question: str) -> list[str]:
     """The words that a question takes for granted: nouns after an article or "of", and words
     with a digit or a capital letter inside it. "Who is the director?" takes a director."""
     found = [word.rstrip(".:/@-") for word in _SUBJECT.findall(question)]
-    found += [word for word in words(question)[1:] if any(c.isdigit() or c.isupper() for c in word)]
+    for sentence in sentences(question):
+        inside = words(sentence)[1:]
+        found += [word for word in inside if any(c.isdigit() or c.isupper() for c in word)]
     return [w for w in dict.fromkeys(found) if w.lower() not in COMMON and not w.endswith("est")]
 
 
