@@ -78,7 +78,7 @@ def test_a_named_file_is_not_part_of_another_name():
         ("Who is the director of the library?", ["director", "library"]),
         ("What is the pH of sample S9?", ["pH", "sample", "S9"]),
         ("Which plant is the tallest?", []),
-        ("When does it open? Use the list. Ask Ines.", ["list", "Ines"]),
+        ("When does it open? Use the table. Ask Ines.", ["table", "Ines"]),
         ("Which is the largest file?", []),
     ],
 )
