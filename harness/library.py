@@ -23,7 +23,6 @@ from harness.cancel import CancelToken
 from harness.events import Event
 from harness.journal import OnEvent
 from harness.ports import Provider
-from harness.profiles import policies_of
 from harness.provider.endpoint import endpoint_from_environment
 from harness.provider.listing import choose_model
 from harness.providers import http_provider
@@ -76,11 +75,10 @@ async def run(
     if provider is None:
         named = model if isinstance(model, str) else None
         chosen = await asyncio.to_thread(choose_model, endpoint, named)
-        own = "none" if chosen.scripted else "default"
         settings = {
             "model": chosen.name,
             "prices": chosen.prices,
-            "guidance": policies_of(own, chosen.profile),
+            "guidance": chosen.policies(),
             **settings,
         }
     wanted = Settings(

@@ -10,7 +10,6 @@ from typing import Any
 from harness.demo import copy_demo
 from harness.errors import SettingsError
 from harness.prices import UNKNOWN, read_price
-from harness.profiles import policies_of
 from harness.provider import Endpoint, OfferedModel
 from harness.state import Limits, Prices, Settings
 from harness.tools import DEFAULT_TOOLS
@@ -59,8 +58,6 @@ def new_settings(
     """
     # A demo's file that an earlier run deleted is put back.
     folder = workspace or copy_demo(folders.make(folders.data()) / "demo")
-    # A scripted scenario answers to the plain loop; any other would leave its script.
-    guidance = policies_of("none" if model.scripted else profile, model.profile)
     try:
         return Settings(
             base_url=endpoint.base_url,
@@ -69,7 +66,7 @@ def new_settings(
             tools=(*(model.tools or DEFAULT_TOOLS), *own),
             limits=Limits(**limits),
             prices=model.prices.model_copy(update=prices.model_dump(exclude_none=True)),
-            guidance=guidance,
+            guidance=model.policies(profile),
         )
     except ValueError as error:
         raise SettingsError(f"These settings cannot be: {error}") from None

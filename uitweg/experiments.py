@@ -24,7 +24,6 @@ from harness.experiments.contrast import Contrast, contrast
 from harness.experiments.plan import Experiment, PlanError, Provider, Task
 from harness.experiments.report import report
 from harness.experiments.results import Result
-from harness.profiles import policies_of
 from harness.provider import Endpoint as Address
 from harness.provider import OfferedModel, choose_model, find_model, offered_models
 from harness.provider.endpoint import normal_base_url
@@ -133,14 +132,11 @@ def _found(address: Address, provider: Provider, plan: Experiment) -> Endpoint:
     models = {task.id: _model(address, provider, task, offered) for task in plan.task}
     first = next(iter(models.values()))
 
-    def policies(profile: str) -> tuple[str, ...]:
-        return policies_of("none" if first.scripted else profile, first.profile)
-
     return Endpoint(
         base_url=address.base_url,
         model_of=lambda task: models[task.id].name,
         prices=first.prices,
-        policies=policies,
+        policies=first.policies,
         answers=lambda: _answers(address.base_url),
     )
 

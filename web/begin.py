@@ -6,7 +6,6 @@ from pathlib import Path
 
 from harness.demo import copy_demo
 from harness.errors import SettingsError
-from harness.profiles import policies_of
 from harness.provider import OfferedModel, find_model, offered_models
 from harness.state import Limits, Settings
 from harness.tools import DEFAULT_TOOLS
@@ -43,7 +42,7 @@ def of(
         tools=(*(offered.tools or DEFAULT_TOOLS), *config.tools),
         limits=limits,
         prices=offered.prices.model_copy(update=said),
-        guidance=policies_of("none" if offered.scripted else config.profile, offered.profile),
+        guidance=offered.policies(config.profile),
     )
 
 

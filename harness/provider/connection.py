@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp.http_exceptions import ContentEncodingError
 from yarl import URL
 
 from harness.errors import SettingsError
+from harness.provider.endpoint import is_local
 from harness.provider.errors import (
     EndpointUnreachable,
     ProviderError,
     ReplyBroken,
     ReplyUnreadable,
     RequestRefused,
+    nobody_answers,
 )
 
 _CONNECT_SECONDS = 10.0
@@ -54,8 +55,7 @@ class Connection:
                     "LLM_API_KEY cannot be sent: it holds a line break or what is not ASCII."
                 )
             self._headers["authorization"] = f"Bearer {api_key}"
-        # A proxy from the environment must not carry what stays on this machine.
-        self._trust_env = urlsplit(url).hostname not in ("127.0.0.1", "localhost", "::1")
+        self._trust_env = not is_local(url)
         self._timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=_CONNECT_SECONDS, sock_read=read_timeout
         )
@@ -111,10 +111,7 @@ class Connection:
         if isinstance(error, aiohttp.ClientSSLError):
             return EndpointUnreachable(f"No secure connection to {self._url}: {error}")
         if isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)):
-            return EndpointUnreachable(
-                f"Nobody answers at {self._url}. Start the model server with `uitweg serve`, "
-                "or set LLM_BASE_URL to where one listens."
-            )
+            return nobody_answers(self._url)
         if isinstance(error, TimeoutError):
             return ReplyBroken("The endpoint went silent in the middle of its reply.")
         if isinstance(error.__cause__ or error, ContentEncodingError):

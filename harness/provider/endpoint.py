@@ -67,6 +67,11 @@ def normal_base_url(text: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/') or '/v1'}"
 
 
+def is_local(url: str) -> bool:
+    """Whether `url` is on this machine: no proxy from the environment must carry it elsewhere."""
+    return urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
+
+
 def _origin(url: str) -> tuple[str, str | None, int | None]:
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port

@@ -31,6 +31,14 @@ class EndpointUnreachable(ProviderError):
     retryable = True
 
 
+def nobody_answers(url: object) -> EndpointUnreachable:
+    """The error for an address where nobody listens."""
+    return EndpointUnreachable(
+        f"Nobody answers at {url}. Start the model server with `uitweg serve`, "
+        "or set LLM_BASE_URL to where one listens."
+    )
+
+
 class EndpointBusy(ProviderError):
     retryable = True
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 
 from harness.errors import SettingsError
 from harness.prices import prices_said_by
-from harness.provider.endpoint import Endpoint
-from harness.provider.errors import EndpointUnreachable, ReplyUnreadable, RequestRefused
+from harness.profiles import policies_of
+from harness.provider.endpoint import Endpoint, is_local
+from harness.provider.errors import ReplyUnreadable, RequestRefused, nobody_answers
 from harness.state import Prices
 
 
@@ -31,6 +31,13 @@ class OfferedModel:
     """The tools that a scripted model asks for; empty where nothing is said."""
     prices: Prices = field(default_factory=Prices)
 
+    def policies(self, profile: str = "default") -> tuple[str, ...]:
+        """The guidance of a run with `profile`: see `policies_of`.
+
+        A scripted scenario answers to the plain loop; any other would leave its script.
+        """
+        return policies_of("none" if self.scripted else profile, self.profile)
+
 
 def offered_models(
     base_url: str, api_key: str | None = None, timeout: float = 10.0
@@ -40,16 +47,15 @@ def offered_models(
     Raises `EndpointUnreachable`, `RequestRefused` or `ReplyUnreadable`.
     """
     headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
-    local = urlsplit(base_url).hostname in ("127.0.0.1", "localhost", "::1")
     try:
         response = httpx.get(
-            f"{base_url}/models", headers=headers, timeout=timeout, trust_env=not local
+            f"{base_url}/models",
+            headers=headers,
+            timeout=timeout,
+            trust_env=not is_local(base_url),
         )
     except httpx.HTTPError as error:
-        raise EndpointUnreachable(
-            f"Nobody answers at {base_url}. Start the model server with `uitweg serve`, "
-            "or set LLM_BASE_URL to where one listens."
-        ) from error
+        raise nobody_answers(base_url) from error
     if response.status_code != 200:
         hint = "Check LLM_BASE_URL: a model's address usually ends in /v1."
         if response.status_code in (401, 403):

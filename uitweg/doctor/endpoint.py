@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 
 from harness.provider import Endpoint, OfferedModel, find_model, offered_models
+from harness.provider.endpoint import is_local
 from harness.provider.errors import ProviderError
 from harness.tools import list_files, read_file
 from uitweg.doctor.check import Check
@@ -64,7 +64,7 @@ def check_endpoint(endpoint: Endpoint) -> Iterator[Check]:
 
 
 def _client(endpoint: Endpoint) -> httpx.Client:
-    local = urlsplit(endpoint.base_url).hostname in ("127.0.0.1", "localhost", "::1")
+    local = is_local(endpoint.base_url)
     key = endpoint.api_key
     return httpx.Client(
         headers={"authorization": f"Bearer {key}"} if key else {},
