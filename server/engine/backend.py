@@ -154,6 +154,7 @@ class LlamaBackend:
             stops=request.stop,
             grammar=grammar,
             keep=self._prompts.common_part(request, prompt),
+            usual=self._prompts.usual(request),
         )
 
     def _limit(self, request: ChatRequest, prompt: Ids) -> int:

@@ -7,6 +7,7 @@ whether and how a call is made stays the model's own choice.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from server.wire import FunctionTool
 
 _HEAD = re.compile(r'"(?:arguments|parameters)"[ \t\r\n]*:[ \t\r\n]*')
 _AFTER = "rest"
+_CALL = '{"name": "'
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,26 @@ class CallGrammars:
         if name not in self._made:
             self._made[name] = _arguments_grammar(self._tools, name)
         return self._made[name]
+
+
+def usual_calls(tools: Sequence[FunctionTool]) -> list[str]:
+    """How replies that call one of these tools begin, as most models write it: up to the first
+    value that is theirs to choose.
+    """
+    calls = [_usual_call(tool) for tool in tools]
+    return [_CALL, *[f"<tool_call>\n{call}" for call in calls]] if calls else []
+
+
+def _usual_call(tool: FunctionTool) -> str:
+    head = f'{_CALL}{tool.name}", "arguments": {{'
+    properties = tool.parameters.get("properties")
+    if not isinstance(properties, dict) or not properties:
+        return head + "}}\n</tool_call>"
+    required = tool.parameters.get("required")
+    first = required[0] if isinstance(required, list) and required else next(iter(properties))
+    schema = properties.get(first)
+    text = isinstance(schema, dict) and schema.get("type") == "string"
+    return f'{head}{json.dumps(str(first), ensure_ascii=False)}: {chr(34) if text else ""}'
 
 
 def _arguments_grammar(tools: Mapping[str, FunctionTool], name: str) -> str | None:

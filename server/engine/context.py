@@ -29,6 +29,9 @@ DONE = 0
 NO_ROOM = 1
 ABORTED = 2
 
+_BF16 = 30
+"""GGML_TYPE_BF16 in ggml.h; the bindings do not name it."""
+
 Logits = npt.NDArray[np.float32]
 
 
@@ -80,7 +83,7 @@ class Context:
         params.flash_attn_type = lib.LLAMA_FLASH_ATTN_TYPE_ENABLED
         params.kv_unified = True
         # Of two types on purpose: see the module's docstring.
-        params.type_k, params.type_v = lib.GGML_TYPE_F16, lib.GGML_TYPE_Q8_0
+        params.type_k, params.type_v = lib.GGML_TYPE_F16, _BF16
         params.no_perf = True
         params.abort_callback = lib.ggml_abort_callback(self.abort.function)
         params.abort_callback_data = self.abort.address

@@ -240,7 +240,7 @@ class Engine:
         return _Loaded(model, context, sequences, scheduler)
 
     def _fits(self, library: Native) -> dict[str, str]:
-        return {"model": self.settings.digest, "build": library.build, "cache": "f16 q8_0"}
+        return {"model": self.settings.digest, "build": library.build, "cache": "f16 bf16"}
 
     def _on_progress(self, done: float) -> bool:
         self.progress = done

@@ -67,6 +67,8 @@ class Job:
     """What the whole reply must follow, in GBNF."""
     keep: int = 0
     """How many first tokens of the prompt are worth keeping on disk: what others begin with."""
+    usual: Sequence[Sequence[int]] = ()
+    """How replies to this prompt often begin; see `usual_calls`."""
     asked_at: float = field(default_factory=time.monotonic)
     cancelled: threading.Event = field(default_factory=threading.Event)
 

@@ -1,9 +1,10 @@
 """Prompt lookup: guesses at the next tokens, out of the conversation itself.
 
-Replies about files repeat them, and tool calls repeat names. Where the last three tokens stood
+Replies about files repeat them, and tool calls repeat each other. Where the last tokens stood
 before, what followed them then is guessed to follow again, and computed beside the next token in
 the same step; guesses that the model would not have made are thrown away. The text is the same
 token for token, since a step gives the same logits however many rows it has (see `context`).
+Calls of the offered tools are known before the first is written: see `usual`.
 
 Whether that pays depends on the hardware: on what a step of several rows costs beside one of a
 single row, which `StepCosts` measures while it runs. How often guesses come true is counted for
@@ -14,9 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-LOOKED_AT = 3
-"""Tokens that must have stood together before."""
+LOOKED_AT = (5, 3)
+"""Tokens that must have stood together before: a longer match counts before a shorter one."""
 MOST_GUESSED = 7
+_BREAK = -1
+"""Stands where what comes before and after never stood together. No token's id."""
+_HOPED = 0.8
+"""How often guesses are taken to come true before any has been seen to."""
 _MEMORY = 0.9
 """Weight of what was measured before, at each new measurement."""
 _GAIN = 1.05
@@ -50,14 +55,19 @@ class StepCosts:
 class Lookup:
     """The tokens of one conversation, and what followed them."""
 
-    def __init__(self, tokens: Iterable[int], costs: StepCosts) -> None:
-        """`tokens`: the prompt."""
+    def __init__(
+        self, prompt: Sequence[int], costs: StepCosts, usual: Iterable[Sequence[int]] = ()
+    ) -> None:
+        """`usual`: how replies to this prompt often begin; what the prompt says counts more."""
         self._costs = costs
         self._tokens: list[int] = []
         self._after: dict[tuple[int, ...], int] = {}
         self._at: int | None = None
-        self._right = 0.5
-        for token in tokens:
+        self._right = _HOPED
+        for beginning in usual:
+            for token in (*prompt[-max(LOOKED_AT) :], *beginning, _BREAK):
+                self._append(token)
+        for token in prompt:
             self._append(token)
 
     def add(self, token: int) -> None:
@@ -72,6 +82,7 @@ class Lookup:
         if self._at is None:
             return ()
         known = self._tokens[self._at : self._at + min(most, MOST_GUESSED)]
+        known = known[: known.index(_BREAK)] if _BREAK in known else known
         best, best_speed = 0, _GAIN
         promised = 1.0
         for count in range(1, len(known) + 1):
@@ -83,6 +94,7 @@ class Lookup:
 
     def _append(self, token: int) -> None:
         self._tokens.append(token)
-        key = tuple(self._tokens[-LOOKED_AT:])
-        self._at = self._after.get(key)
-        self._after[key] = len(self._tokens)
+        keys = [tuple(self._tokens[-length:]) for length in LOOKED_AT]
+        places = (self._after.get(key) for key in keys)
+        self._at = next((at for at in places if at and self._tokens[at] != _BREAK), None)
+        self._after.update(dict.fromkeys(keys, len(self._tokens)))

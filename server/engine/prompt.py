@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from server.engine.calls import usual_calls
 from server.engine.ids import Ids, shared_length
 from server.engine.model import Model
 from server.template import ChatTemplate
@@ -51,6 +52,11 @@ class Prompts:
         """
         text = self._template.render(request)
         return np.array(self._ids(text), np.int32)
+
+    def usual(self, request: ChatRequest) -> list[list[int]]:
+        """The token ids of what replies to a request often begin with."""
+        texts = usual_calls(request.callable_tools)
+        return [self._model.tokenize(text) for text in texts]
 
     def common_part(self, request: ChatRequest, prompt: Ids) -> int:
         """How many first tokens any conversation with this system prompt and these tools has.

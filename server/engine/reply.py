@@ -70,6 +70,11 @@ class Reply:
     def guess(self, most: int) -> None:
         """Look for tokens to compute ahead with the next step, at most so many."""
         room = min(most, self.job.limit - self._made - 1)
+        if self._lookup is None and self.next is not None:
+            # Not before the first token, which would wait for it.
+            self._lookup = Lookup(self.job.prompt.tolist(), self._costs, self.job.usual)
+            for token in (*self.sequence.tokens[len(self.job.prompt):].tolist(), self.next):
+                self._lookup.add(token)
         self.guessed = self._lookup.guess(room) if self._lookup and room > 0 else ()
 
     def take(self, rows: Many[Logits]) -> int:
@@ -101,9 +106,8 @@ class Reply:
         self._made += 1
         self._figures.decode_tokens += 1
         self.next = token
-        if self._lookup is None:
-            self._lookup = Lookup(self.job.prompt.tolist(), self._costs)
-        self._lookup.add(token)
+        if self._lookup is not None:
+            self._lookup.add(token)
         text = self._words.feed(self._model.piece(token))
         enough = bool(text) and self.job.sink.text(text)
         if enough or self._words.stopped:
