@@ -103,6 +103,7 @@ class LlamaBackend:
             "kv_tokens": ("Tokens in the KV cache.", engine.cells_used),
             "kv_room": ("Tokens that the KV cache has room for.", engine.context_tokens),
             "parked": ("Ended replies whose tokens are still in the KV cache.", engine.parked),
+            "shelved": ("Ended replies whose tokens are in memory beside it.", engine.shelved),
             "resident_bytes": ("Memory of this process.", resident_bytes()),
         }
         return prometheus(engine.figures, gauges)

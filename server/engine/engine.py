@@ -21,6 +21,7 @@ from server.engine.native import Native, NativeError, native
 from server.engine.reply import Reply
 from server.engine.scheduler import Scheduler
 from server.engine.sequences import Sequences
+from server.engine.shelf import Shelf
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ class _Loaded:
     model: Model
     context: Context
     sequences: Sequences
+    shelf: Shelf
     scheduler: Scheduler
 
     def close(self) -> None:
@@ -112,8 +114,13 @@ class Engine:
 
     @property
     def parked(self) -> int:
-        """Sequences kept for a next turn."""
+        """Sequences kept in the KV cache for a next turn."""
         return self._loaded.sequences.count - self.live if self._loaded else 0
+
+    @property
+    def shelved(self) -> int:
+        """Sequences kept in memory outside the KV cache."""
+        return self._loaded.shelf.count if self._loaded else 0
 
     @property
     def model(self) -> Model:
@@ -221,11 +228,13 @@ class Engine:
         except NativeError:
             model.close()
             raise
-        sequences = Sequences(context, tokens, settings.sequences)
+        shelf = Shelf()
+        sequences = Sequences(context, tokens, settings.sequences, shelf)
         costs = StepCosts()
         scheduler = Scheduler(
             context,
             sequences,
+            shelf,
             KeptStates(settings.kept_folder, self._fits(library)),
             self.figures,
             costs,
@@ -237,7 +246,7 @@ class Engine:
         context.clear()
         self.context_tokens = tokens
         self.progress = 1.0
-        return _Loaded(model, context, sequences, scheduler)
+        return _Loaded(model, context, sequences, shelf, scheduler)
 
     def _fits(self, library: Native) -> dict[str, str]:
         return {"model": self.settings.digest, "build": library.build, "cache": "f16 bf16"}

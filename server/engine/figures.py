@@ -16,6 +16,7 @@ _HELP = {
     "prompt_tokens": "Prompt tokens of all requests.",
     "cached_tokens": "Prompt tokens that did not have to be computed.",
     "cache_hits": "Requests of which at least one prompt token was there already.",
+    "shelf_loads": "Ended conversations that were put back into the KV cache.",
     "kept_loads": "Prefixes that were read from disk.",
     "kept_saves": "Prefixes that were written to disk.",
     "prefill_tokens": "Prompt tokens that were computed.",
@@ -40,6 +41,7 @@ class Figures:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     cache_hits: int = 0
+    shelf_loads: int = 0
     kept_loads: int = 0
     kept_saves: int = 0
     prefill_tokens: int = 0

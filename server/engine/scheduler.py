@@ -21,6 +21,7 @@ from server.engine.native import NativeError
 from server.engine.plan import plan
 from server.engine.reply import Reply
 from server.engine.sequences import Sequence, Sequences
+from server.engine.shelf import Shelf
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ class Scheduler:
         self,
         context: Context,
         sequences: Sequences,
+        shelf: Shelf,
         kept: KeptStates,
         figures: Figures,
         costs: StepCosts,
@@ -47,6 +49,7 @@ class Scheduler:
         """
         self._context = context
         self._sequences = sequences
+        self._shelf = shelf
         self._kept = kept
         self._figures = figures
         self._costs = costs
@@ -178,31 +181,36 @@ class Scheduler:
         self._live.append(reply)
         # The last token of a prompt is always computed: its logits give the first of the reply.
         most = len(job.prompt) - 1
-        shared = min(shared, most)
-        if self._from_disk(reply, shared, most):
+        if self._restored(reply, min(shared, most), most):
             shared = sequence.length
-        elif source is not None and shared:
-            self._sequences.share(source, sequence, shared)
+        else:
+            # Asked again: room that was made in vain may have cost the source.
+            source, shared = self._sequences.best(job.prompt)
+            shared = min(shared, most)
+            if source is not None and shared:
+                self._sequences.share(source, sequence, shared)
         reply.cached = shared
         self._figures.prompt_tokens += len(job.prompt)
         self._figures.cached_tokens += shared
         self._figures.cache_hits += shared > 0
 
-    def _from_disk(self, reply: Reply, shared: int, most: int) -> bool:
-        """Begin with a kept state, if there is one that is worth it."""
-        found = self._kept.find(reply.job.prompt, shared)
-        if found is None:
+    def _restored(self, reply: Reply, shared: int, most: int) -> bool:
+        """Begin with a state from the shelf or from disk, if there is one that is worth it."""
+        prompt = reply.job.prompt
+        shelved = self._shelf.find(prompt, shared)
+        kept = self._kept.find(prompt, shelved[1] if shelved else shared)
+        found = kept or shelved
+        if found is None or not self._sequences.make_room(len(found[0].tokens)):
             return False
-        kept, usable = found
-        if not self._sequences.make_room(len(kept.tokens)):
-            return False
-        state = self._kept.load(kept)
+        state = self._kept.load(kept[0]) if kept else shelved[0].state if shelved else None
         if state is None or not self._context.restore(reply.sequence.number, state):
-            self._kept.discard(kept)
+            if kept:
+                self._kept.discard(kept[0])
             return False
-        self._sequences.append(reply.sequence, kept.tokens)
-        self._sequences.cut(reply.sequence, min(usable, most))
-        self._figures.kept_loads += 1
+        self._sequences.append(reply.sequence, found[0].tokens)
+        self._sequences.cut(reply.sequence, min(found[1], most), newest=True)
+        self._figures.kept_loads += kept is not None
+        self._figures.shelf_loads += kept is None
         return True
 
     def _account(self, rows: list[Rows], replies: list[Reply], seconds: float) -> None:

@@ -1,8 +1,8 @@
 """What the KV cache holds: sequences, the prefixes they share, and how much room is left.
 
 A sequence is live while a reply is written into it, and parked afterwards, so that the next turn
-of its conversation can go on from it. Parked ones are given up, the longest unused first, when
-room or a number is needed.
+of its conversation can go on from it. Parked ones are put away, the longest unused first, when
+room or a number is needed, or when they are many: see `shelf`.
 
 Cells are used in one direction only, like a log. Attention adds up a sequence's cells in the order
 in which they lie, and floating point sums depend on order: were a freed cell in the middle used
@@ -21,9 +21,12 @@ from typing import Protocol
 import numpy as np
 
 from server.engine.ids import Ids, shared_length
+from server.engine.shelf import Shelf
 
-SPENT_AT_REST = 512
-"""Spent cells that are put up with while there is nothing to do."""
+MOST_AT_REST = 2048
+"""Cells, spent ones too, that are put up with while there is nothing to do."""
+LEFT_AT_REST = 1024
+"""Cells that may still be held after tidying up."""
 
 
 class Cache(Protocol):
@@ -93,7 +96,7 @@ class Sequence:
 class Sequences:
     """All sequences of one cache of `room` tokens."""
 
-    def __init__(self, cache: Cache, room: int, numbers: int) -> None:
+    def __init__(self, cache: Cache, room: int, numbers: int, shelf: Shelf) -> None:
         """`numbers`: how many sequences the cache knows; two of them are for our own use."""
         self.room = room
         self.used = 0
@@ -101,6 +104,7 @@ class Sequences:
         self.spent = 0
         """Cells that nobody holds and that cannot be used before the next gathering."""
         self._cache = cache
+        self._shelf = shelf
         self._buried, self._moved = numbers - 1, numbers - 2
         self._free = list(range(numbers - 3, -1, -1))
         self._all: list[Sequence] = []
@@ -130,12 +134,12 @@ class Sequences:
         return sum(runs.values())
 
     def begin(self, needed: Sequence | None = None) -> Sequence:
-        """A new live sequence that holds nothing; the oldest parked one goes if need be.
+        """A new live sequence that holds nothing; the oldest parked one is put away if need be.
 
         `needed`: one that must not be given up for it.
         """
         if not self._free:
-            self.forget(next(s for s in self.parked if s is not needed))
+            self._put_away(next(s for s in self.parked if s is not needed))
         sequence = Sequence(self._free.pop())
         self._all.append(sequence)
         return sequence
@@ -201,15 +205,18 @@ class Sequences:
             parked = self.parked
             if not parked:
                 return False
-            self.forget(parked[0])
+            self._put_away(parked[0])
         if self.used + self.spent + tokens > self.room:
             self.gather()
         return self.used + self.spent + tokens <= self.room
 
     def rest(self) -> None:
         """There is nothing to do: a good time to tidy up."""
-        if self.spent > SPENT_AT_REST:
-            self.gather()
+        if self.used + self.spent <= MOST_AT_REST:
+            return
+        while self.used > LEFT_AT_REST and len(parked := self.parked) > 1:
+            self._put_away(parked[0])
+        self.gather()
 
     def gather(self) -> None:
         """Copy everything that is held to the beginning of the cache; `spent` is none after.
@@ -239,6 +246,10 @@ class Sequences:
         self.spent = 0
         if lost:
             raise RuntimeError(f"{len(lost)} sequences could not be gathered")
+
+    def _put_away(self, sequence: Sequence) -> None:
+        self._shelf.put(sequence.tokens, self._cache.save(sequence.number))
+        self.forget(sequence)
 
     def _touch(self, sequence: Sequence) -> None:
         self._clock += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.engine.calls import CallGrammars
+from server.engine.calls import CallGrammars, usual_calls
 from server.engine.native import native
 from server.engine.picker import Grammar
 from server.reader import BegunCall, CallReader
@@ -88,3 +88,18 @@ def test_a_call_in_a_reply_is_held_to_its_schema(ask, collected) -> None:
     free, held = (ask.reply(prompt, 12, sink=Sink(way)).whole for way in (False, True))
     assert free.startswith(' {"size": "medium"}}')
     assert held.startswith((' {"size": "small"}}', ' {"size": "large"}}'))
+
+
+def test_usual_calls_are_calls_up_to_their_first_value() -> None:
+    count = {"type": "object", "properties": {"a": {}, "n": {"type": "integer"}}, "required": ["n"]}
+    tools = [TOOL, FunctionTool(name="now"), FunctionTool(name="wait", parameters=count)]
+    tag = '<tool_call>\n{"name": "'
+    assert usual_calls([]) == []
+    bare, order, now, wait = usual_calls(tools)
+    assert bare == '{"name": "'
+    assert order == f'{tag}order", "arguments": {{"size": "'
+    assert now == f'{tag}now", "arguments": {{}}}}\n</tool_call>'
+    assert wait == f'{tag}wait", "arguments": {{"n": '
+    reader = CallReader(["now"])
+    reader.feed(now)
+    assert reader.calls == 1

@@ -54,3 +54,27 @@ def test_costs_that_were_never_measured_are_reckoned_from_their_neighbours() -> 
     assert measured.of(2) == pytest.approx(1.2)
     assert costs().of(3) == 1.5
     assert costs(n1=1.0, n2=0.8).of(2) == 1.0
+
+
+def test_a_longer_match_counts_before_a_later_one() -> None:
+    lookup = Lookup([9, 8, 1, 2, 3, 4, 7, 7, 1, 2, 3, 5, 9, 8, 1, 2, 3], costs(n1=1.0, n2=1.0))
+    assert list(lookup.guess(1)) == [4]
+
+
+def test_how_replies_usually_begin_is_guessed_from_their_first_token_on() -> None:
+    usual = [[50, 51], [50, 51, 52, 53], [60, 61]]
+    lookup = Lookup([1, 2, 3, 4, 5, 6], costs(n1=1.0, n8=1.0), usual)
+    assert list(lookup.guess(7)) == [60, 61]
+    lookup.add(50)
+    assert list(lookup.guess(7)) == [51, 52, 53]
+    for token in (51, 52, 53):
+        lookup.add(token)
+    assert list(lookup.guess(7)) == []
+
+
+def test_what_the_conversation_says_counts_more_than_what_is_usual() -> None:
+    before = [5, 6, 7, 8, 9]
+    prompt = [*before, 50, 60, 61, 62, *before]
+    lookup = Lookup(prompt, costs(n1=1.0, n4=1.0), [[50, 51, 52]])
+    lookup.add(50)
+    assert list(lookup.guess(3)) == [60, 61, 62]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from server.engine.sequences import Sequence, Sequences
+from server.engine.shelf import WORTH, Shelf
 
 
 class Cells:
@@ -63,13 +64,14 @@ def check(cells: Cells, sequences: Sequences, held: list[Sequence]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_any_order_of_operations_keeps_every_sequence_in_order(seed) -> None:
+def test_any_order_of_operations_keeps_every_sequence_in_order(seed, monkeypatch) -> None:
     chance = random.Random(seed)
     cells = Cells(120)
-    sequences = Sequences(cells, 120, 10)
+    shelf = Shelf()
+    sequences = Sequences(cells, 120, 10, shelf)
     live: list[Sequence] = []
     for _ in range(300):
-        what = chance.choice(["begin", "grow", "grow", "grow", "cut", "park", "forget", "gather"])
+        what = chance.choice("begin grow grow grow cut park forget gather rest back".split())
         if what == "begin" and len(live) < 4:
             prompt = np.array([chance.randrange(2) for _ in range(12)], np.int32)
             source, shared = sequences.best(prompt)
@@ -93,12 +95,25 @@ def test_any_order_of_operations_keeps_every_sequence_in_order(seed) -> None:
         elif what == "gather":
             sequences.gather()
             assert sequences.spent == 0
+        elif what == "rest":
+            monkeypatch.setattr("server.engine.sequences.MOST_AT_REST", chance.randrange(60))
+            monkeypatch.setattr("server.engine.sequences.LEFT_AT_REST", chance.randrange(30))
+            sequences.rest()
+        elif what == "back" and len(live) < 4:
+            prompt = np.array([chance.randrange(2) for _ in range(12)], np.int32)
+            found = shelf.find(prompt, -WORTH + 1)
+            if found and sequences.make_room(len(found[0].tokens)):
+                assert pickle.loads(found[0].state) == list(enumerate(found[0].tokens.tolist()))
+                live.append(sequences.begin())
+                assert cells.restore(live[-1].number, found[0].state)
+                sequences.append(live[-1], found[0].tokens)
+                sequences.cut(live[-1], found[1], newest=True)
         check(cells, sequences, [*live, *sequences.parked])
 
 
 def test_the_newest_cells_are_free_again() -> None:
     cells = Cells(20)
-    sequences = Sequences(cells, 20, 5)
+    sequences = Sequences(cells, 20, 5, Shelf())
     sequence = sequences.begin()
     cells.compute(sequence, [1, 2, 3, 4])
     sequences.append(sequence, [1, 2, 3, 4])
@@ -109,7 +124,7 @@ def test_the_newest_cells_are_free_again() -> None:
 
 def test_what_is_shared_is_counted_once() -> None:
     cells = Cells(100)
-    sequences = Sequences(cells, 100, 6)
+    sequences = Sequences(cells, 100, 6, Shelf())
     first = sequences.begin()
     cells.compute(first, [1] * 50)
     sequences.append(first, [1] * 50)
@@ -119,3 +134,22 @@ def test_what_is_shared_is_counted_once() -> None:
     sequences.forget(first)
     assert (sequences.used, sequences.spent) == (40, 10)
     check(cells, sequences, [second])
+
+
+def test_what_rests_is_put_away_and_the_newest_stays(monkeypatch) -> None:
+    """Cells that nobody needs slow down whoever comes next."""
+    monkeypatch.setattr("server.engine.sequences.MOST_AT_REST", 50)
+    monkeypatch.setattr("server.engine.sequences.LEFT_AT_REST", 25)
+    cells, shelf = Cells(100), Shelf()
+    sequences = Sequences(cells, 100, 8, shelf)
+    for first in range(6):
+        sequence = sequences.begin()
+        cells.compute(sequence, [first] * 10)
+        sequences.append(sequence, [first] * 10)
+        sequences.park(sequence)
+        sequences.rest()
+    assert [int(s.tokens[0]) for s in sequences.parked] == [4, 5]
+    assert shelf.count == 4
+    assert (sequences.used, sequences.spent) == (20, 0)
+    found, shared = shelf.find(np.array([1] * 12, np.int32), 0)
+    assert (shared, pickle.loads(found.state)) == (10, [(at, 1) for at in range(10)])

@@ -1,0 +1,64 @@
+"""States of ended replies in memory, beside the KV cache.
+
+Attention looks at every cell in use, whoever's it is, so those of conversations that rest slow
+down the one that goes on: measured with 2,688 of them, a step of 43 prompt tokens by 5 to 9 %,
+a reply's token by 2 %. Putting a state away and back takes milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from server.engine.ids import Ids, shared_length
+
+MOST_BYTES = 128 * 1024 * 1024
+"""About 10,000 tokens of Qwen2.5-0.5B."""
+WORTH = 8
+"""Tokens below which computing anew is as quick."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shelved:
+    """What a sequence held, and the tokens that it is of."""
+
+    tokens: Ids
+    state: bytes
+
+
+class Shelf:
+    """The longest unused go first."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        """`most_bytes`: of all states together."""
+        self.bytes = 0
+        self._most_bytes = most_bytes
+        self._all: list[Shelved] = []
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._all)
+
+    def put(self, tokens: Ids, state: bytes) -> None:
+        """Put one away; others that it contains are of no use any more."""
+        for other in list(self._all):
+            if shared_length(other.tokens, tokens) == len(other.tokens):
+                self._drop(other)
+        self._all.append(Shelved(tokens.copy(), state))
+        self.bytes += len(state)
+        while self.bytes > self._most_bytes:
+            self._drop(self._all[0])
+
+    def find(self, prompt: Ids, better_than: int) -> tuple[Shelved, int] | None:
+        """The state that shares most with a prompt, if worth it, and how many tokens it shares."""
+        shares = [(shared_length(one.tokens, prompt), one) for one in self._all]
+        most, best = max(shares, key=lambda share: share[0], default=(0, None))
+        if best is None or most < better_than + WORTH:
+            return None
+        self._all.remove(best)
+        self._all.append(best)
+        return best, most
+
+    def _drop(self, shelved: Shelved) -> None:
+        self._all.remove(shelved)
+        self.bytes -= len(shelved.state)
