@@ -73,7 +73,7 @@ def _usual_call(tool: FunctionTool) -> str:
     first = required[0] if isinstance(required, list) and required else next(iter(properties))
     schema = properties.get(first)
     text = isinstance(schema, dict) and schema.get("type") == "string"
-    return f'{head}{json.dumps(str(first), ensure_ascii=False)}: {chr(34) if text else ""}'
+    return f"{head}{json.dumps(str(first), ensure_ascii=False)}: {chr(34) if text else ''}"
 
 
 def _arguments_grammar(tools: Mapping[str, FunctionTool], name: str) -> str | None:

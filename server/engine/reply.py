@@ -71,10 +71,9 @@ class Reply:
         """Look for tokens to compute ahead with the next step, at most so many."""
         room = min(most, self.job.limit - self._made - 1)
         if self._lookup is None and self.next is not None:
-            # Not before the first token, which would wait for it.
+            # Made after the reply's first token, which would have to wait for it.
             self._lookup = Lookup(self.job.prompt.tolist(), self._costs, self.job.usual)
-            for token in (*self.sequence.tokens[len(self.job.prompt):].tolist(), self.next):
-                self._lookup.add(token)
+            self._lookup.add(self.next)
         self.guessed = self._lookup.guess(room) if self._lookup and room > 0 else ()
 
     def take(self, rows: Many[Logits]) -> int:

@@ -199,18 +199,22 @@ class Scheduler:
         prompt = reply.job.prompt
         shelved = self._shelf.find(prompt, shared)
         kept = self._kept.find(prompt, shelved[1] if shelved else shared)
-        found = kept or shelved
-        if found is None or not self._sequences.make_room(len(found[0].tokens)):
+        if kept:
+            tokens, usable, state = kept[0].tokens, kept[1], self._kept.load(kept[0])
+        elif shelved:
+            tokens, usable, state = shelved[0].tokens, shelved[1], shelved[0].state
+        else:
             return False
-        state = self._kept.load(kept[0]) if kept else shelved[0].state if shelved else None
-        if state is None or not self._context.restore(reply.sequence.number, state):
+        if state is None or not self._sequences.make_room(len(tokens)):
+            return False
+        if not self._context.restore(reply.sequence.number, state):
             if kept:
                 self._kept.discard(kept[0])
             return False
-        self._sequences.append(reply.sequence, found[0].tokens)
-        self._sequences.cut(reply.sequence, min(found[1], most), newest=True)
-        self._figures.kept_loads += kept is not None
-        self._figures.shelf_loads += kept is None
+        self._sequences.append(reply.sequence, tokens)
+        self._sequences.cut(reply.sequence, min(usable, most), newest=True)
+        self._figures.kept_loads += bool(kept)
+        self._figures.shelf_loads += not kept
         return True
 
     def _account(self, rows: list[Rows], replies: list[Reply], seconds: float) -> None:

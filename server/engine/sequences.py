@@ -27,6 +27,8 @@ MOST_AT_REST = 2048
 """Cells, spent ones too, that are put up with while there is nothing to do."""
 LEFT_AT_REST = 1024
 """Cells that may still be held after tidying up."""
+SPENT_AT_REST = 512
+"""Spent cells that are not worth a gathering."""
 
 
 class Cache(Protocol):
@@ -216,7 +218,8 @@ class Sequences:
             return
         while self.used > LEFT_AT_REST and len(parked := self.parked) > 1:
             self._put_away(parked[0])
-        self.gather()
+        if self.spent > SPENT_AT_REST:
+            self.gather()
 
     def gather(self) -> None:
         """Copy everything that is held to the beginning of the cache; `spent` is none after.

@@ -8,6 +8,7 @@ import random
 import numpy as np
 import pytest
 
+from server.engine.ids import Ids
 from server.engine.sequences import Sequence, Sequences
 from server.engine.shelf import WORTH, Shelf
 
@@ -63,52 +64,78 @@ def check(cells: Cells, sequences: Sequences, held: list[Sequence]) -> None:
     assert sequences.used <= sequences.room
 
 
+OPERATIONS = ["begin", "grow", "grow", "grow", "cut", "park", "forget", "gather", "rest", "back"]
+
+
+def some_prompt(chance: random.Random) -> Ids:
+    return np.array([chance.randrange(2) for _ in range(12)], np.int32)
+
+
+def begun(chance: random.Random, sequences: Sequences) -> Sequence:
+    """A new one, with what another shares with its prompt."""
+    source, shared = sequences.best(some_prompt(chance))
+    sequence = sequences.begin(source)
+    if source is not None and shared:
+        sequences.share(source, sequence, shared)
+    return sequence
+
+
+def put_back(
+    chance: random.Random, cells: Cells, sequences: Sequences, shelf: Shelf
+) -> list[Sequence]:
+    """One that was put away and shares its beginning with a prompt, if there is one with room."""
+    found = shelf.find(some_prompt(chance), -WORTH + 1)
+    if not found or not sequences.make_room(len(found[0].tokens)):
+        return []
+    assert pickle.loads(found[0].state) == list(enumerate(found[0].tokens.tolist()))
+    sequence = sequences.begin()
+    assert cells.restore(sequence.number, found[0].state)
+    sequences.append(sequence, found[0].tokens)
+    sequences.cut(sequence, found[1], newest=True)
+    return [sequence]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_any_order_of_operations_keeps_every_sequence_in_order(seed, monkeypatch) -> None:
+    for name in ("MOST_AT_REST", "LEFT_AT_REST", "SPENT_AT_REST"):
+        monkeypatch.setattr(f"server.engine.sequences.{name}", 15)
     chance = random.Random(seed)
     cells = Cells(120)
     shelf = Shelf()
     sequences = Sequences(cells, 120, 10, shelf)
     live: list[Sequence] = []
     for _ in range(300):
-        what = chance.choice("begin grow grow grow cut park forget gather rest back".split())
+        what = chance.choice(OPERATIONS)
         if what == "begin" and len(live) < 4:
-            prompt = np.array([chance.randrange(2) for _ in range(12)], np.int32)
-            source, shared = sequences.best(prompt)
-            sequence = sequences.begin(source)
-            if source is not None and shared:
-                sequences.share(source, sequence, shared)
-            live.append(sequence)
-        elif what == "grow" and live:
-            sequence = chance.choice(live)
-            tokens = [chance.randrange(2) for _ in range(chance.randrange(1, 9))]
-            if sequences.make_room(len(tokens)):
-                cells.compute(sequence, tokens)
-                sequences.append(sequence, tokens)
-        elif what == "cut" and live:
-            sequence = chance.choice(live)
-            sequences.cut(sequence, chance.randrange(sequence.length + 1))
-        elif what == "park" and live:
-            sequences.park(live.pop(chance.randrange(len(live))))
-        elif what == "forget" and live:
-            sequences.forget(live.pop(chance.randrange(len(live))))
+            live.append(begun(chance, sequences))
+        elif what == "back" and len(live) < 4:
+            live += put_back(chance, cells, sequences, shelf)
+        elif what == "rest":
+            sequences.rest()
         elif what == "gather":
             sequences.gather()
             assert sequences.spent == 0
-        elif what == "rest":
-            monkeypatch.setattr("server.engine.sequences.MOST_AT_REST", chance.randrange(60))
-            monkeypatch.setattr("server.engine.sequences.LEFT_AT_REST", chance.randrange(30))
-            sequences.rest()
-        elif what == "back" and len(live) < 4:
-            prompt = np.array([chance.randrange(2) for _ in range(12)], np.int32)
-            found = shelf.find(prompt, -WORTH + 1)
-            if found and sequences.make_room(len(found[0].tokens)):
-                assert pickle.loads(found[0].state) == list(enumerate(found[0].tokens.tolist()))
-                live.append(sequences.begin())
-                assert cells.restore(live[-1].number, found[0].state)
-                sequences.append(live[-1], found[0].tokens)
-                sequences.cut(live[-1], found[1], newest=True)
+        elif what in ("grow", "cut", "park", "forget") and live:
+            change(what, live, chance, cells, sequences)
         check(cells, sequences, [*live, *sequences.parked])
+    assert shelf.count
+
+
+def change(
+    what: str, live: list[Sequence], chance: random.Random, cells: Cells, sequences: Sequences
+) -> None:
+    """One of those in the making grows, is cut short, or leaves."""
+    sequence = chance.choice(live)
+    if what == "grow":
+        tokens = [chance.randrange(2) for _ in range(chance.randrange(1, 9))]
+        if sequences.make_room(len(tokens)):
+            cells.compute(sequence, tokens)
+            sequences.append(sequence, tokens)
+    elif what == "cut":
+        sequences.cut(sequence, chance.randrange(sequence.length + 1))
+    else:
+        live.remove(sequence)
+        (sequences.park if what == "park" else sequences.forget)(sequence)
 
 
 def test_the_newest_cells_are_free_again() -> None:
@@ -140,6 +167,7 @@ def test_what_rests_is_put_away_and_the_newest_stays(monkeypatch) -> None:
     """Cells that nobody needs slow down whoever comes next."""
     monkeypatch.setattr("server.engine.sequences.MOST_AT_REST", 50)
     monkeypatch.setattr("server.engine.sequences.LEFT_AT_REST", 25)
+    monkeypatch.setattr("server.engine.sequences.SPENT_AT_REST", 10)
     cells, shelf = Cells(100), Shelf()
     sequences = Sequences(cells, 100, 8, shelf)
     for first in range(6):
