@@ -259,10 +259,9 @@ class Engine:
         scheduler, sequences = loaded.scheduler, loaded.sequences
         while True:
             with self._wake:
-                if not self._inbox and scheduler.idle:
-                    sequences.rest()
                 while not self._inbox and scheduler.idle and not self._closing:
-                    self._wake.wait()
+                    if not sequences.tidy():
+                        self._wake.wait()
                 if self._closing:
                     return
                 jobs, self._inbox = self._inbox, []

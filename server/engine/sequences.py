@@ -23,12 +23,10 @@ import numpy as np
 from server.engine.ids import Ids, shared_length
 from server.engine.shelf import Shelf
 
-MOST_AT_REST = 2048
-"""Cells, spent ones too, that are put up with while there is nothing to do."""
-LEFT_AT_REST = 1024
-"""Cells that may still be held after tidying up."""
+HELD_AT_REST = 768
+"""Cells that sequences may hold while there is nothing to do; the newest may hold more."""
 SPENT_AT_REST = 512
-"""Spent cells that are not worth a gathering."""
+"""Spent cells that are put up with while there is nothing to do."""
 
 
 class Cache(Protocol):
@@ -212,14 +210,16 @@ class Sequences:
             self.gather()
         return self.used + self.spent + tokens <= self.room
 
-    def rest(self) -> None:
-        """There is nothing to do: a good time to tidy up."""
-        if self.used + self.spent <= MOST_AT_REST:
-            return
-        while self.used > LEFT_AT_REST and len(parked := self.parked) > 1:
+    def tidy(self) -> bool:
+        """A few milliseconds' work for when there is nothing else to do; False if none is left."""
+        parked = self.parked
+        if self.used > HELD_AT_REST and len(parked) > 1:
             self._put_away(parked[0])
-        if self.spent > SPENT_AT_REST:
+        elif self.spent > SPENT_AT_REST:
             self.gather()
+        else:
+            return False
+        return True
 
     def gather(self) -> None:
         """Copy everything that is held to the beginning of the cache; `spent` is none after.

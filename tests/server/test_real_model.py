@@ -7,17 +7,21 @@ that every run of these tests sees the same replies.
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import openai
 import pytest
+
+from local.cpus import threads
 
 pytestmark = pytest.mark.engine
 
@@ -53,12 +57,19 @@ TOOLS = [
 
 
 @pytest.fixture(scope="module")
-def url(model: Any) -> Iterator[str]:
+def process_ids() -> list[int]:
+    """Of the server's process, once it runs."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def url(model: Any, process_ids: list[int]) -> Iterator[str]:
     """`uitweg serve` with the real model, from its line on the terminal to its end."""
     arguments = ["serve", "--model", model.name, "--port", "0"]
     process = subprocess.Popen(
         [sys.executable, "-m", "uitweg", *arguments], stdout=subprocess.PIPE, text=True
     )
+    process_ids.append(process.pid)
     assert process.stdout is not None
     line = process.stdout.readline()
     base = line.removeprefix("Listening on ").strip()
@@ -327,3 +338,19 @@ def test_no_text_is_a_control_token_wherever_it_stands(ask: Any) -> None:
 def test_several_calls_can_be_forbidden(ask: Any) -> None:
     choice = ask("List the files and then read each one.", tools=TOOLS, parallel_tool_calls=False)
     assert len(choice.choices[0].message.tool_calls or [None]) == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs Linux's /proc")
+def test_each_compute_thread_keeps_to_a_cpu_of_its_own(ask: Any, process_ids: list[int]) -> None:
+    """Only those: what is not computing may run anywhere."""
+    ask(max_tokens=2)
+    held = [
+        os.sched_getaffinity(int(task.name))
+        for task in Path(f"/proc/{process_ids[0]}/task").iterdir()
+    ]
+    everywhere = os.sched_getaffinity(process_ids[0])
+    assert everywhere == os.sched_getaffinity(0)
+    alone = [cpus for cpus in held if len(cpus) == 1]
+    pinned = threads() == len(everywhere) > 1
+    assert len(alone) == (threads() if pinned else 0)
+    assert len(set().union(*alone)) == len(alone)

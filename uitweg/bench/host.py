@@ -9,8 +9,10 @@ from pathlib import Path
 def main() -> None:
     """Print the address, then serve until ended."""
     from server.engine.backend import LlamaBackend
+    from server.engine.native import pin_threads
     from server.run import bind, run
 
+    pin_threads()
     path, digest, context, kept = sys.argv[1:]
     backend = LlamaBackend(
         Path(path), name="bench", digest=digest, context=int(context), kept_folder=Path(kept)

@@ -77,7 +77,9 @@ def _hosted(name: str | None) -> Backend:
     import models
     from models.progress import Lines
     from server.engine.backend import LlamaBackend
+    from server.engine.native import pin_threads
 
+    pin_threads()
     model = models.ensure(name, Lines())
     about = {
         "sha256": model.sha256,

@@ -64,7 +64,7 @@ def check(cells: Cells, sequences: Sequences, held: list[Sequence]) -> None:
     assert sequences.used <= sequences.room
 
 
-OPERATIONS = ["begin", "grow", "grow", "grow", "cut", "park", "forget", "gather", "rest", "back"]
+OPERATIONS = ["begin", "grow", "grow", "grow", "cut", "park", "forget", "gather", "tidy", "back"]
 
 
 def some_prompt(chance: random.Random) -> Ids:
@@ -97,8 +97,8 @@ def put_back(
 
 @pytest.mark.parametrize("seed", range(20))
 def test_any_order_of_operations_keeps_every_sequence_in_order(seed, monkeypatch) -> None:
-    for name in ("MOST_AT_REST", "LEFT_AT_REST", "SPENT_AT_REST"):
-        monkeypatch.setattr(f"server.engine.sequences.{name}", 15)
+    monkeypatch.setattr("server.engine.sequences.HELD_AT_REST", 20)
+    monkeypatch.setattr("server.engine.sequences.SPENT_AT_REST", 10)
     chance = random.Random(seed)
     cells = Cells(120)
     shelf = Shelf()
@@ -110,8 +110,8 @@ def test_any_order_of_operations_keeps_every_sequence_in_order(seed, monkeypatch
             live.append(begun(chance, sequences))
         elif what == "back" and len(live) < 4:
             live += put_back(chance, cells, sequences, shelf)
-        elif what == "rest":
-            sequences.rest()
+        elif what == "tidy":
+            sequences.tidy()
         elif what == "gather":
             sequences.gather()
             assert sequences.spent == 0
@@ -165,8 +165,7 @@ def test_what_is_shared_is_counted_once() -> None:
 
 def test_what_rests_is_put_away_and_the_newest_stays(monkeypatch) -> None:
     """Cells that nobody needs slow down whoever comes next."""
-    monkeypatch.setattr("server.engine.sequences.MOST_AT_REST", 50)
-    monkeypatch.setattr("server.engine.sequences.LEFT_AT_REST", 25)
+    monkeypatch.setattr("server.engine.sequences.HELD_AT_REST", 25)
     monkeypatch.setattr("server.engine.sequences.SPENT_AT_REST", 10)
     cells, shelf = Cells(100), Shelf()
     sequences = Sequences(cells, 100, 8, shelf)
@@ -175,7 +174,8 @@ def test_what_rests_is_put_away_and_the_newest_stays(monkeypatch) -> None:
         cells.compute(sequence, [first] * 10)
         sequences.append(sequence, [first] * 10)
         sequences.park(sequence)
-        sequences.rest()
+        while sequences.tidy():
+            pass
     assert [int(s.tokens[0]) for s in sequences.parked] == [4, 5]
     assert shelf.count == 4
     assert (sequences.used, sequences.spent) == (20, 0)

@@ -50,7 +50,7 @@ def test_the_longest_unused_go_first() -> None:
 @pytest.mark.engine
 def test_a_conversation_comes_back_without_a_prefill(started, asked, tmp_path, monkeypatch) -> None:
     """Put away as soon as another was begun; the text is as if it had stayed."""
-    for name in ("MOST_AT_REST", "LEFT_AT_REST", "SPENT_AT_REST"):
+    for name in ("HELD_AT_REST", "SPENT_AT_REST"):
         monkeypatch.setattr(f"server.engine.sequences.{name}", 40)
     engine = started(tmp_path)
     try:
