@@ -22,6 +22,8 @@ CANCELLED = 0.25
 """Share of the requests that are cancelled at a random moment."""
 AT_ONCE = 12
 CONTEXT = 4096
+PROMPTS = 24
+"""Different ones; each is asked alone first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class _Sink:
 def soak(setup: Setup, requests: int, say: Callable[[str], None], seed: int = 1) -> SoakResult:
     """Ask every prompt alone first, on an engine of its own; then all of them in a crowd."""
     chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
-    work = [_prompt(chance) for _ in range(24)]
+    work = [_prompt(chance) for _ in range(min(PROMPTS, requests))]
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         engine = _engine(setup, Path(folder))

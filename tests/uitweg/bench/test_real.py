@@ -45,6 +45,6 @@ def test_a_short_soak_has_no_wrong_text(small_model, capsys) -> None:
     from uitweg.bench.soak import soak
 
     setup = Setup(small_model.path, small_model.sha256, 2)
-    result = soak(setup, 20, lambda _line: None, seed=3)
+    result = soak(setup, 12, lambda _line: None, seed=3)
     assert (result.wrong, result.failed) == (0, 0)
-    assert result.requests == 20
+    assert result.requests == 12
