@@ -70,10 +70,11 @@ def _usual_call(tool: FunctionTool) -> str:
     if not isinstance(properties, dict) or not properties:
         return head + "}}\n</tool_call>"
     required = tool.parameters.get("required")
-    first = required[0] if isinstance(required, list) and required else next(iter(properties))
-    schema = properties.get(first)
-    text = isinstance(schema, dict) and schema.get("type") == "string"
-    return f"{head}{json.dumps(str(first), ensure_ascii=False)}: {chr(34) if text else ''}"
+    names = [name for name in properties if isinstance(required, list) and name in required]
+    first = names[0] if names else next(iter(properties))
+    schema = properties[first]
+    quote = '"' if isinstance(schema, dict) and schema.get("type") == "string" else ""
+    return f"{head}{json.dumps(first, ensure_ascii=False)}: {quote}"
 
 
 def _arguments_grammar(tools: Mapping[str, FunctionTool], name: str) -> str | None:

@@ -103,3 +103,16 @@ def test_usual_calls_are_calls_up_to_their_first_value() -> None:
     reader = CallReader(["now"])
     reader.feed(now)
     assert reader.calls == 1
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"properties": {"a": None}, "required": [["a"], 1, None]},
+        {"properties": {"a": {"type": ["string"]}}, "required": "a"},
+        {"properties": {"a": True}, "required": {}},
+    ],
+)
+def test_a_schema_of_any_form_only_makes_a_worse_guess(parameters) -> None:
+    (_, call) = usual_calls([FunctionTool(name="odd", parameters=parameters)])
+    assert call.endswith('"odd", "arguments": {"a": ')
