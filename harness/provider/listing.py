@@ -86,7 +86,10 @@ def choose_model(endpoint: Endpoint, wanted: str | None) -> OfferedModel:
             raise SettingsError(f"{endpoint.base_url} has no model {name}. It has: {known}.")
         return model
     if not offered:
-        raise SettingsError(f"{endpoint.base_url} has no model. Name one with --model.")
+        raise SettingsError(
+            f"{endpoint.base_url} lists no model. Name the one to ask: --model NAME, or "
+            'model="NAME" in Python.'
+        )
     return offered[0]
 
 
