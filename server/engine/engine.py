@@ -228,7 +228,7 @@ class Engine:
         except NativeError:
             model.close()
             raise
-        shelf = Shelf()
+        shelf = Shelf(tokens)
         sequences = Sequences(context, tokens, settings.sequences, shelf)
         costs = StepCosts()
         scheduler = Scheduler(

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from server.engine.ids import Ids, shared_length
 
-MOST_BYTES = 128 * 1024 * 1024
-"""About 10,000 tokens of Qwen2.5-0.5B."""
 WORTH = 8
 """Tokens below which computing anew is as quick."""
 
@@ -28,10 +26,10 @@ class Shelved:
 class Shelf:
     """The longest unused go first."""
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        """`most_bytes`: of all states together."""
-        self.bytes = 0
-        self._most_bytes = most_bytes
+    def __init__(self, room: int) -> None:
+        """`room`: tokens of all states together; each takes the memory of a cell."""
+        self.tokens = 0
+        self._room = room
         self._all: list[Shelved] = []
 
     @property
@@ -45,8 +43,8 @@ class Shelf:
             if shared_length(other.tokens, tokens) == len(other.tokens):
                 self._drop(other)
         self._all.append(Shelved(tokens.copy(), state))
-        self.bytes += len(state)
-        while self.bytes > self._most_bytes:
+        self.tokens += len(tokens)
+        while self.tokens > self._room:
             self._drop(self._all[0])
 
     def find(self, prompt: Ids, better_than: int) -> tuple[Shelved, int] | None:
@@ -61,4 +59,4 @@ class Shelf:
 
     def _drop(self, shelved: Shelved) -> None:
         self._all.remove(shelved)
-        self.bytes -= len(shelved.state)
+        self.tokens -= len(shelved.tokens)

@@ -101,7 +101,7 @@ def test_any_order_of_operations_keeps_every_sequence_in_order(seed, monkeypatch
     monkeypatch.setattr("server.engine.sequences.SPENT_AT_REST", 10)
     chance = random.Random(seed)
     cells = Cells(120)
-    shelf = Shelf()
+    shelf = Shelf(1000)
     sequences = Sequences(cells, 120, 10, shelf)
     live: list[Sequence] = []
     for _ in range(300):
@@ -140,7 +140,7 @@ def change(
 
 def test_the_newest_cells_are_free_again() -> None:
     cells = Cells(20)
-    sequences = Sequences(cells, 20, 5, Shelf())
+    sequences = Sequences(cells, 20, 5, Shelf(1000))
     sequence = sequences.begin()
     cells.compute(sequence, [1, 2, 3, 4])
     sequences.append(sequence, [1, 2, 3, 4])
@@ -151,7 +151,7 @@ def test_the_newest_cells_are_free_again() -> None:
 
 def test_what_is_shared_is_counted_once() -> None:
     cells = Cells(100)
-    sequences = Sequences(cells, 100, 6, Shelf())
+    sequences = Sequences(cells, 100, 6, Shelf(1000))
     first = sequences.begin()
     cells.compute(first, [1] * 50)
     sequences.append(first, [1] * 50)
@@ -167,7 +167,7 @@ def test_what_rests_is_put_away_and_the_newest_stays(monkeypatch) -> None:
     """Cells that nobody needs slow down whoever comes next."""
     monkeypatch.setattr("server.engine.sequences.HELD_AT_REST", 25)
     monkeypatch.setattr("server.engine.sequences.SPENT_AT_REST", 10)
-    cells, shelf = Cells(100), Shelf()
+    cells, shelf = Cells(100), Shelf(1000)
     sequences = Sequences(cells, 100, 8, shelf)
     for first in range(6):
         sequence = sequences.begin()

@@ -14,7 +14,7 @@ def ids(*numbers: int) -> Ids:
 
 
 def test_the_one_that_shares_most_is_found_if_it_is_worth_it() -> None:
-    shelf = Shelf()
+    shelf = Shelf(1000)
     shelf.put(ids(1, 2), b"12")
     shelf.put(ids(1, 3), b"13")
     found, shared = shelf.find(ids(1, 2, 4), 0)
@@ -22,29 +22,29 @@ def test_the_one_that_shares_most_is_found_if_it_is_worth_it() -> None:
     assert shelf.find(ids(1, 2, 4), 40 - WORTH) is not None
     assert shelf.find(ids(1, 2, 4), 40 - WORTH + 1) is None
     assert shelf.find(ids(5), 0) is None
-    assert Shelf().find(ids(5), 0) is None
+    assert Shelf(1000).find(ids(5), 0) is None
 
 
 def test_a_longer_one_takes_the_place_of_what_it_begins_with() -> None:
-    shelf = Shelf()
+    shelf = Shelf(1000)
     shelf.put(ids(1), b"1")
     shelf.put(ids(2), b"2")
     shelf.put(ids(1, 2), b"12")
-    assert (shelf.count, shelf.bytes) == (2, 3)
+    assert (shelf.count, shelf.tokens) == (2, 60)
     assert shelf.find(ids(1), 0)[0].state == b"12"
 
 
 def test_the_longest_unused_go_first() -> None:
-    shelf = Shelf(most_bytes=10)
+    shelf = Shelf(60)
     for number in range(1, 4):
-        shelf.put(ids(number), bytes(3))
+        shelf.put(ids(number), b"")
     shelf.find(ids(1), 0)
-    shelf.put(ids(4), bytes(4))
-    assert shelf.bytes == 10
+    shelf.put(ids(4), b"")
+    assert shelf.tokens == 60
     assert shelf.find(ids(2), 0) is None
     assert shelf.find(ids(1), 0) is not None
-    shelf.put(ids(5), bytes(11))
-    assert (shelf.count, shelf.bytes) == (0, 0)
+    shelf.put(ids(5, 6, 7, 8), b"")
+    assert (shelf.count, shelf.tokens) == (0, 0)
 
 
 @pytest.mark.engine
