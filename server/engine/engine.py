@@ -21,7 +21,6 @@ from server.engine.native import Native, NativeError, native
 from server.engine.reply import Reply
 from server.engine.scheduler import Scheduler
 from server.engine.sequences import Sequences
-from server.engine.shelf import Shelf
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +65,6 @@ class _Loaded:
     model: Model
     context: Context
     sequences: Sequences
-    shelf: Shelf
     scheduler: Scheduler
 
     def close(self) -> None:
@@ -120,7 +118,7 @@ class Engine:
     @property
     def shelved(self) -> int:
         """Sequences kept in memory outside the KV cache."""
-        return self._loaded.shelf.count if self._loaded else 0
+        return self._loaded.sequences.shelf.count if self._loaded else 0
 
     @property
     def model(self) -> Model:
@@ -228,13 +226,11 @@ class Engine:
         except NativeError:
             model.close()
             raise
-        shelf = Shelf(tokens)
-        sequences = Sequences(context, tokens, settings.sequences, shelf)
+        sequences = Sequences(context, tokens, settings.sequences)
         costs = StepCosts()
         scheduler = Scheduler(
             context,
             sequences,
-            shelf,
             KeptStates(settings.kept_folder, self._fits(library)),
             self.figures,
             costs,
@@ -246,7 +242,7 @@ class Engine:
         context.clear()
         self.context_tokens = tokens
         self.progress = 1.0
-        return _Loaded(model, context, sequences, shelf, scheduler)
+        return _Loaded(model, context, sequences, scheduler)
 
     def _fits(self, library: Native) -> dict[str, str]:
         return {"model": self.settings.digest, "build": library.build, "cache": "f16 bf16"}

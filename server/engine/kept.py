@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from local import folders
-from server.engine.ids import Ids, shared_length
+from server.engine.ids import Ids, most_shared
 
 log = logging.getLogger(__name__)
 
@@ -51,13 +51,8 @@ class KeptStates:
 
     def find(self, prompt: Ids, better_than: int) -> tuple[Kept, int] | None:
         """The state that shares most with a prompt, if worth it, and how many tokens it shares."""
-        best: tuple[Kept, int] | None = None
-        most = better_than + WORTH - 1
-        for kept in self._kept:
-            shared = shared_length(kept.tokens, prompt)
-            if shared > most:
-                best, most = (kept, shared), shared
-        return best
+        kept, shared = most_shared(self._kept, prompt)
+        return (kept, shared) if kept and shared >= better_than + WORTH else None
 
     def has(self, tokens: Ids) -> bool:
         """Whether there is a state of exactly these tokens."""

@@ -21,7 +21,6 @@ from server.engine.native import NativeError
 from server.engine.plan import plan
 from server.engine.reply import Reply
 from server.engine.sequences import Sequence, Sequences
-from server.engine.shelf import Shelf
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +35,6 @@ class Scheduler:
         self,
         context: Context,
         sequences: Sequences,
-        shelf: Shelf,
         kept: KeptStates,
         figures: Figures,
         costs: StepCosts,
@@ -49,7 +47,6 @@ class Scheduler:
         """
         self._context = context
         self._sequences = sequences
-        self._shelf = shelf
         self._kept = kept
         self._figures = figures
         self._costs = costs
@@ -197,7 +194,7 @@ class Scheduler:
     def _restored(self, reply: Reply, shared: int, most: int) -> bool:
         """Begin with a state from the shelf or from disk, if there is one that is worth it."""
         prompt = reply.job.prompt
-        shelved = self._shelf.find(prompt, shared)
+        shelved = self._sequences.shelf.find(prompt, shared)
         kept = self._kept.find(prompt, shelved[1] if shelved else shared)
         if kept:
             tokens, usable, state = kept[0].tokens, kept[1], self._kept.load(kept[0])

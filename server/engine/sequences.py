@@ -20,7 +20,7 @@ from typing import Protocol
 
 import numpy as np
 
-from server.engine.ids import Ids, shared_length
+from server.engine.ids import Ids, begins, most_shared
 from server.engine.shelf import Shelf
 
 HELD_AT_REST = 768
@@ -96,15 +96,16 @@ class Sequence:
 class Sequences:
     """All sequences of one cache of `room` tokens."""
 
-    def __init__(self, cache: Cache, room: int, numbers: int, shelf: Shelf) -> None:
+    def __init__(self, cache: Cache, room: int, numbers: int) -> None:
         """`numbers`: how many sequences the cache knows; two of them are for our own use."""
         self.room = room
         self.used = 0
         """Cells that sequences hold."""
         self.spent = 0
         """Cells that nobody holds and that cannot be used before the next gathering."""
+        self.shelf = Shelf(room)
+        """What is put away; it takes as much memory as the cache at most."""
         self._cache = cache
-        self._shelf = shelf
         self._buried, self._moved = numbers - 1, numbers - 2
         self._free = list(range(numbers - 3, -1, -1))
         self._all: list[Sequence] = []
@@ -122,11 +123,7 @@ class Sequences:
 
     def best(self, prompt: Ids) -> tuple[Sequence | None, int]:
         """The sequence that shares most with a prompt, and how much."""
-        best, most = None, 0
-        for sequence in self._all:
-            if (shared := shared_length(sequence.tokens, prompt)) > most:
-                best, most = sequence, shared
-        return best, most
+        return most_shared(self._all, prompt)
 
     def live_cells(self) -> int:
         """Cells that live sequences hold; all others can be had."""
@@ -183,7 +180,7 @@ class Sequences:
     def park(self, sequence: Sequence) -> None:
         """Its reply has ended: keep it for the next turn, and no other that it contains."""
         for other in self.parked:
-            if shared_length(other.tokens, sequence.tokens) == other.length:
+            if begins(other.tokens, sequence.tokens):
                 self.forget(other)
         sequence.live = False
         self._touch(sequence)
@@ -251,7 +248,7 @@ class Sequences:
             raise RuntimeError(f"{len(lost)} sequences could not be gathered")
 
     def _put_away(self, sequence: Sequence) -> None:
-        self._shelf.put(sequence.tokens, self._cache.save(sequence.number))
+        self.shelf.put(sequence.tokens, self._cache.save(sequence.number))
         self.forget(sequence)
 
     def _touch(self, sequence: Sequence) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from server.engine.ids import Ids, shared_length
+from server.engine.ids import Ids, begins, most_shared
 
 WORTH = 8
 """Tokens below which computing anew is as quick."""
@@ -40,7 +40,7 @@ class Shelf:
     def put(self, tokens: Ids, state: bytes) -> None:
         """Put one away; others that it contains are of no use any more."""
         for other in list(self._all):
-            if shared_length(other.tokens, tokens) == len(other.tokens):
+            if begins(other.tokens, tokens):
                 self._drop(other)
         self._all.append(Shelved(tokens.copy(), state))
         self.tokens += len(tokens)
@@ -49,13 +49,12 @@ class Shelf:
 
     def find(self, prompt: Ids, better_than: int) -> tuple[Shelved, int] | None:
         """The state that shares most with a prompt, if worth it, and how many tokens it shares."""
-        shares = [(shared_length(one.tokens, prompt), one) for one in self._all]
-        most, best = max(shares, key=lambda share: share[0], default=(0, None))
-        if best is None or most < better_than + WORTH:
+        best, shared = most_shared(self._all, prompt)
+        if best is None or shared < better_than + WORTH:
             return None
         self._all.remove(best)
         self._all.append(best)
-        return best, most
+        return best, shared
 
     def _drop(self, shelved: Shelved) -> None:
         self._all.remove(shelved)

@@ -10,7 +10,7 @@ import pytest
 
 from server.engine.ids import Ids
 from server.engine.sequences import Sequence, Sequences
-from server.engine.shelf import WORTH, Shelf
+from server.engine.shelf import WORTH
 
 
 class Cells:
@@ -80,11 +80,9 @@ def begun(chance: random.Random, sequences: Sequences) -> Sequence:
     return sequence
 
 
-def put_back(
-    chance: random.Random, cells: Cells, sequences: Sequences, shelf: Shelf
-) -> list[Sequence]:
+def put_back(chance: random.Random, cells: Cells, sequences: Sequences) -> list[Sequence]:
     """One that was put away and shares its beginning with a prompt, if there is one with room."""
-    found = shelf.find(some_prompt(chance), -WORTH + 1)
+    found = sequences.shelf.find(some_prompt(chance), -WORTH + 1)
     if not found or not sequences.make_room(len(found[0].tokens)):
         return []
     assert pickle.loads(found[0].state) == list(enumerate(found[0].tokens.tolist()))
@@ -101,15 +99,14 @@ def test_any_order_of_operations_keeps_every_sequence_in_order(seed, monkeypatch
     monkeypatch.setattr("server.engine.sequences.SPENT_AT_REST", 10)
     chance = random.Random(seed)
     cells = Cells(120)
-    shelf = Shelf(1000)
-    sequences = Sequences(cells, 120, 10, shelf)
+    sequences = Sequences(cells, 120, 10)
     live: list[Sequence] = []
     for _ in range(300):
         what = chance.choice(OPERATIONS)
         if what == "begin" and len(live) < 4:
             live.append(begun(chance, sequences))
         elif what == "back" and len(live) < 4:
-            live += put_back(chance, cells, sequences, shelf)
+            live += put_back(chance, cells, sequences)
         elif what == "tidy":
             sequences.tidy()
         elif what == "gather":
@@ -118,7 +115,7 @@ def test_any_order_of_operations_keeps_every_sequence_in_order(seed, monkeypatch
         elif what in ("grow", "cut", "park", "forget") and live:
             change(what, live, chance, cells, sequences)
         check(cells, sequences, [*live, *sequences.parked])
-    assert shelf.count
+    assert sequences.shelf.count
 
 
 def change(
@@ -140,7 +137,7 @@ def change(
 
 def test_the_newest_cells_are_free_again() -> None:
     cells = Cells(20)
-    sequences = Sequences(cells, 20, 5, Shelf(1000))
+    sequences = Sequences(cells, 20, 5)
     sequence = sequences.begin()
     cells.compute(sequence, [1, 2, 3, 4])
     sequences.append(sequence, [1, 2, 3, 4])
@@ -151,7 +148,7 @@ def test_the_newest_cells_are_free_again() -> None:
 
 def test_what_is_shared_is_counted_once() -> None:
     cells = Cells(100)
-    sequences = Sequences(cells, 100, 6, Shelf(1000))
+    sequences = Sequences(cells, 100, 6)
     first = sequences.begin()
     cells.compute(first, [1] * 50)
     sequences.append(first, [1] * 50)
@@ -167,8 +164,9 @@ def test_what_rests_is_put_away_and_the_newest_stays(monkeypatch) -> None:
     """Cells that nobody needs slow down whoever comes next."""
     monkeypatch.setattr("server.engine.sequences.HELD_AT_REST", 25)
     monkeypatch.setattr("server.engine.sequences.SPENT_AT_REST", 10)
-    cells, shelf = Cells(100), Shelf(1000)
-    sequences = Sequences(cells, 100, 8, shelf)
+    cells = Cells(100)
+    sequences = Sequences(cells, 100, 8)
+    shelf = sequences.shelf
     for first in range(6):
         sequence = sequences.begin()
         cells.compute(sequence, [first] * 10)
