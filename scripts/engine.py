@@ -1,7 +1,7 @@
 """The wheel of llama-cpp-python: taken from the cache, from its project, or built here.
 
 A build for this very CPU answers fastest, but takes minutes, so its wheel is kept under a key of
-everything that went into it. Of llama.cpp only the libraries are built that the Python package
+everything that went into it, our own kernels included (see server/kernels). Of llama.cpp only the libraries are built that the Python package
 loads: no tools, examples, tests, server, image support, and not its `common` library, which brings
 a large HTTP library along. On 2 cores that halves the time against all of them.
 """
@@ -20,6 +20,9 @@ import urllib.request
 from pathlib import Path
 
 from steps import SetupError, Step, alone, run, say, succeeds
+
+KERNELS = Path(__file__).resolve().parents[1] / "server" / "kernels"
+"""C++ of our own, which is compiled into llama.cpp's library for the CPU."""
 
 NAME, VERSION = "llama-cpp-python", "0.3.36"
 SOURCE_SHA256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e"
@@ -44,6 +47,9 @@ set(LLAMA_BUILD_COMMON OFF)
 # Compiling the many model files of libllama in batches saves reading the same headers again.
 cmake_language(DEFER CALL set_target_properties llama PROPERTIES
                UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+"""
+CMAKE_WITH_KERNELS = """\
+include(${CMAKE_CURRENT_LIST_DIR}/kernels/kernels.cmake)
 """
 CMAKE_WITHOUT_AMX = """\
 # gcc takes the operand of _tile_loadconfig for 8 bytes, not 64, and drops the stores that fill the
@@ -90,7 +96,7 @@ def plan(cache: Path) -> tuple[Path, str]:
     if compiler is None:
         raise SetupError(NO_COMPILER)
     macros = native_macros(compiler)
-    config = CMAKE + (CMAKE_WITHOUT_AMX if faulty_amx(macros) else "")
+    config = CMAKE + (CMAKE_WITHOUT_AMX if faulty_amx(macros) else "") + CMAKE_WITH_KERNELS
     return cache / "wheels" / key(compiler, macros, config), config
 
 
@@ -126,11 +132,17 @@ def faulty_amx(macros: str) -> bool:
     return "__AMX_TILE__" in macros and "__clang__" not in macros
 
 
+def kernel_files() -> list[Path]:
+    """What is compiled in, and how."""
+    return sorted(file for file in KERNELS.iterdir() if file.suffix in (".cmake", ".cpp", ".h"))
+
+
 def key(compiler: str, macros: str, config: str) -> str:
     """Names all that goes into a wheel. The macros tell the CPU and the compiler's version."""
     said = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
     system = f"{platform.system()} {platform.machine()} {platform.libc_ver()}"
-    parts = [VERSION, SOURCE_SHA256, *OFF, config, system, said.stdout, macros]
+    kernels = [file.read_text(encoding="utf-8") for file in kernel_files()]
+    parts = [VERSION, SOURCE_SHA256, *OFF, config, *kernels, system, said.stdout, macros]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
 
 
@@ -138,6 +150,11 @@ def build(python: Path, folder: Path, config: str, logs: Path) -> Path:
     """Compile it, and keep the wheel in `folder`."""
     include = folder / "llama.cmake"
     include.write_text(config, encoding="utf-8")
+    # Beside it, so that the build does not depend on where this project lies.
+    shutil.rmtree(folder / "kernels", ignore_errors=True)
+    (folder / "kernels").mkdir()
+    for file in kernel_files():
+        shutil.copy(file, folder / "kernels")
     settings = [f"cmake.define.{name}=OFF" for name in OFF]
     settings += [f"cmake.define.CMAKE_PROJECT_llama.cpp_INCLUDE={include}"]
     settings += ["cmake.define.CMAKE_CXX_FLAGS=-w"]  # otherwise 37,000 lines of warnings

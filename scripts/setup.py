@@ -94,6 +94,7 @@ def packages(*, tests: bool) -> None:
 def fingerprint() -> str:
     """Names all that the environment follows from, this machine's CPU included."""
     files = [LOCK, ROOT / "pyproject.toml", *sorted(Path(__file__).parent.glob("*.py"))]
+    files += engine.kernel_files()
     digest = hashlib.sha256(str(ROOT).encode())
     for file in files:
         digest.update(file.read_bytes())

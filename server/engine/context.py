@@ -6,9 +6,11 @@ with its usual settings it does not hold, since a sum in another order is anothe
 
 - attention takes one of three ways, by the number of rows and the length of the cache. Where keys
   and values are of different types, only the one that treats every row alike is left;
-- K-quants have kernels for several rows that round differently from those for one: they are
-  switched off (`GGML_CPU_TILED_MM`, and no repacking: `Model`). Q4_0, Q4_1, Q5_0 and Q8_0 weights
-  give the same bits for any number of rows, repacked or not;
+- weights are multiplied, and attention is computed, by kernels that treat every row alike: our
+  own (`server/kernels`) where the library was built with them and the CPU has what they need.
+  Elsewhere they are llama.cpp's, of which those for K-quants round differently for several rows
+  than for one: they are switched off (`GGML_CPU_TILED_MM`, and no repacking: `Model`). Q4_0, Q4_1,
+  Q5_0 and Q8_0 weights give the same bits for any number of rows, repacked or not;
 - cells of a sequence lie in the order of its tokens: see `Sequences`.
 """
 

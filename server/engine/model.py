@@ -39,9 +39,11 @@ class Model:
         self._in_use = threading.Lock()
         params = lib.llama_model_default_params()
         try:
-            params.use_extra_bufts = _may_repack(path)
+            params.use_extra_bufts = native.kernels is not None or _may_repack(path)
         except (NotGguf, OSError) as error:
             raise NativeError(f"{path} could not be loaded: {error}") from error
+        # Our kernels keep the weights in another order: mapped too, the file would count twice.
+        params.use_mmap = native.kernels is None
         callback = lib.llama_progress_callback(lambda done, _user: on_progress(done))
         params.progress_callback = callback
         native.forget_errors()
@@ -114,5 +116,5 @@ class Model:
 
 
 def _may_repack(path: Path) -> bool:
-    """Whether repacked weights give the same bits for one row as for several: see `context`."""
+    """Whether llama.cpp's repacked weights give the same bits for one row as for several."""
     return gguf.check(path).metadata.get("general.file_type") in _PLAIN_FILES

@@ -50,7 +50,9 @@ class Native:
         self._log = self.lib.llama_log_callback(self._on_log)
         self.lib.llama_log_set(self._log, None)
         self.lib.llama_backend_init()
-        self.build = f"{self._package_version()} {self.lib.llama_print_system_info().decode()}"
+        self.kernels = self._kernels()
+        info = self.lib.llama_print_system_info().decode()
+        self.build = f"{self._package_version()} {info} {self.kernels or ''}".strip()
 
     def last_errors(self) -> str:
         """What the library complained of last, as one line; empty when it did not."""
@@ -63,6 +65,17 @@ class Native:
     def _on_log(self, level: int, text: bytes, _user: Any) -> None:
         if level == _ERROR_LEVEL:
             self._errors.append(text.decode(errors="replace").strip())
+
+    def _kernels(self) -> str | None:
+        """Which kernels of ours (see server/kernels) the library has for this CPU, if any."""
+        try:
+            # Looked for in the libraries that libllama itself needs, too.
+            function = self.lib._lib.uitweg_kernels
+        except AttributeError:
+            return None  # a wheel that was not built here
+        function.restype = ctypes.c_char_p
+        name: bytes | None = function()
+        return name.decode() if name else None
 
     @staticmethod
     def _package_version() -> str:
