@@ -1,9 +1,10 @@
 """The wheel of llama-cpp-python: taken from the cache, from its project, or built here.
 
 A build for this very CPU answers fastest, but takes minutes, so its wheel is kept under a key of
-everything that went into it, our own kernels included (see server/kernels). Of llama.cpp only the libraries are built that the Python package
-loads: no tools, examples, tests, server, image support, and not its `common` library, which brings
-a large HTTP library along. On 2 cores that halves the time against all of them.
+everything that went into it, our own kernels included (see server/kernels). Of llama.cpp only the
+libraries are built that the Python package loads: no tools, examples, tests, server, image support,
+and not its `common` library, which brings a large HTTP library along. On 2 cores that halves the
+time against all of them.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def prometheus(figures: Figures, gauges: Mapping[str, tuple[str, float]]) -> str
 
 def _metric(name: str, kind: str, help_text: str, value: float) -> Iterable[str]:
     full = f"uitweg_engine_{name}"
-    return f"# HELP {full} {help_text}", f"# TYPE {full} {kind}", f"{full} {value:g}"
+    return f"# HELP {full} {help_text}", f"# TYPE {full} {kind}", f"{full} {value}"
 
 
 def resident_bytes() -> int:

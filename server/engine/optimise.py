@@ -1,7 +1,8 @@
 """Make a file that this machine's CPU reads quicker, and measure what that gained and lost.
 
-Q4_0 weights, the output head too: the fewest bytes a token for which llama.cpp has its quickest
-kernels on every CPU, and kernels that give the same bits for one row as for many (see `context`).
+Q4_0 weights, the output head too: the fewest bytes a step of all formats for which there are quick
+kernels on every CPU, ours or llama.cpp's, that give the same bits for one row as for many (see
+`context`).
 """
 
 from __future__ import annotations

@@ -19,23 +19,23 @@
 namespace uitweg {
 namespace {
 
-constexpr uint16_t kHidden = 0xfc00;  // minus infinity as a half float
-constexpr int kKeys = 8;              // cells whose keys are multiplied side by side
-constexpr int kValues = kLanes;       // of a cell's values, those that are summed at a time
+constexpr uint16_t kHidden = 0xfc00; // minus infinity as a half float
+constexpr int kKeys = 8;             // cells whose keys are multiplied side by side
+constexpr int kValues = kLanes;      // of a cell's values, those that are summed at a time
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 // A thread's own memory for one unit of work.
 struct Scratch {
-    int32_t * cells;   // that some lane may see
-    uint32_t * lanes;  // which lanes may see each
-    float * weights;   // scores first, then their exponentials: a vector for each cell
-    float * queries;   // a vector for each dimension
-    float * keys;      // kKeys rows of floats
+    int32_t * cells;  // that some lane may see
+    uint32_t * lanes; // which lanes may see each
+    float * weights;  // scores first, then their exponentials: a vector for each cell
+    float * queries;  // a vector for each dimension
+    float * keys;     // kKeys rows of floats
 
     Scratch(void * memory, int64_t cells_most, int64_t size) {
-        cells = (int32_t *) memory;
-        lanes = (uint32_t *) (cells + cells_most);
-        weights = (float *) (lanes + cells_most);
+        cells = (int32_t *)memory;
+        lanes = (uint32_t *)(cells + cells_most);
+        weights = (float *)(lanes + cells_most);
         queries = weights + cells_most * kLanes;
         keys = queries + size * kLanes;
     }
@@ -47,7 +47,7 @@ struct Scratch {
 
 struct Shape {
     const ggml_tensor *q, *k, *v, *mask, *out;
-    int64_t size, cells, rows, key_heads, shared;  // shared: query heads to a key head
+    int64_t size, cells, rows, key_heads, shared; // shared: query heads to a key head
 
     explicit Shape(const ggml_tensor * op)
         : q(op->src[0]), k(op->src[1]), v(op->src[2]), mask(op->src[3]), out(op), size(k->ne[0]),
@@ -58,7 +58,8 @@ struct Shape {
 };
 
 // The cells that the rows from `first` to `last` may see.
-int64_t find_cells(const Shape & shape, int64_t first, int64_t last, int64_t begin, Scratch & scratch) {
+int64_t find_cells(const Shape & shape, int64_t first, int64_t last, int64_t begin,
+                   Scratch & scratch) {
     uint32_t lanes_of[kLanes] = {};
     for (int lane = 0; lane < kLanes; ++lane) {
         const int64_t row = (begin + lane) / shape.shared;
@@ -70,10 +71,11 @@ int64_t find_cells(const Shape & shape, int64_t first, int64_t last, int64_t beg
     for (int64_t cell = 0; cell < shape.cells; ++cell) {
         uint32_t lanes = 0;
         for (int64_t row = first; row <= last; ++row) {
-            const auto * masks = (const uint16_t *) ((const char *) shape.mask->data + row * shape.mask->nb[1]);
+            const auto * masks =
+                (const uint16_t *)((const char *)shape.mask->data + row * shape.mask->nb[1]);
             lanes |= masks[cell] == kHidden ? 0 : lanes_of[row - first];
         }
-        scratch.cells[found] = (int32_t) cell;
+        scratch.cells[found] = (int32_t)cell;
         scratch.lanes[found] = lanes;
         found += lanes != 0;
     }
@@ -81,7 +83,8 @@ int64_t find_cells(const Shape & shape, int64_t first, int64_t last, int64_t beg
 }
 
 // A query to each lane, times what scores are to be multiplied with.
-void lay_out_queries(const Shape & shape, int64_t head, int64_t begin, float scale, float * queries) {
+void lay_out_queries(const Shape & shape, int64_t head, int64_t begin, float scale,
+                     float * queries) {
     std::fill(queries, queries + shape.size * kLanes, 0.0f);
     for (int lane = 0; lane < kLanes; ++lane) {
         const int64_t row = (begin + lane) / shape.shared;
@@ -89,8 +92,8 @@ void lay_out_queries(const Shape & shape, int64_t head, int64_t begin, float sca
             break;
         }
         const int64_t of = head * shape.shared + (begin + lane) % shape.shared;
-        const auto * query =
-            (const float *) ((const char *) shape.q->data + row * shape.q->nb[1] + of * shape.q->nb[2]);
+        const auto * query = (const float *)((const char *)shape.q->data + row * shape.q->nb[1] +
+                                             of * shape.q->nb[2]);
         for (int64_t i = 0; i < shape.size; ++i) {
             queries[i * kLanes + lane] = query[i] * scale;
         }
@@ -99,7 +102,7 @@ void lay_out_queries(const Shape & shape, int64_t head, int64_t begin, float sca
 
 // Scores of all cells, and the largest of each lane.
 Floats score(const Shape & shape, int64_t head, int64_t found, Scratch & scratch) {
-    const char * keys = (const char *) shape.k->data + head * shape.k->nb[2];
+    const char * keys = (const char *)shape.k->data + head * shape.k->nb[2];
     Floats most = broadcast(kLowest);
     for (int64_t at = 0; at < found; at += kKeys) {
         for (int i = 0; i < kKeys; ++i) {
@@ -131,7 +134,7 @@ Floats score(const Shape & shape, int64_t head, int64_t found, Scratch & scratch
 // Scores to weights; their sum in each lane.
 Floats weigh(int64_t found, Floats most, float * weights) {
     Floats sum = zero_floats();
-    most = maximum(most, broadcast(-3e38f));  // a lane that sees nothing
+    most = maximum(most, broadcast(-3e38f)); // a lane that sees nothing
     for (int64_t at = 0; at < found; ++at) {
         const Floats weight = exponential(subtract(load(weights + at * kLanes), most));
         store(weights + at * kLanes, weight);
@@ -143,7 +146,7 @@ Floats weigh(int64_t found, Floats most, float * weights) {
 // Values of all cells by their weights, into the rows of the lanes.
 void mix(const Shape & shape, int64_t head, int64_t begin, int64_t found, Floats sum,
          const Scratch & scratch) {
-    const char * values = (const char *) shape.v->data + head * shape.v->nb[2];
+    const char * values = (const char *)shape.v->data + head * shape.v->nb[2];
     const Floats one = broadcast(1.0f);
     const Floats share = divide(one, maximum(sum, broadcast(1e-37f)));
     for (int64_t first = 0; first < shape.size; first += kValues) {
@@ -169,7 +172,8 @@ void mix(const Shape & shape, int64_t head, int64_t begin, int64_t found, Floats
                 break;
             }
             const int64_t of = head * shape.shared + (begin + lane) % shape.shared;
-            auto * out = (float *) ((char *) shape.out->data + of * shape.out->nb[1] + row * shape.out->nb[2]);
+            auto * out =
+                (float *)((char *)shape.out->data + of * shape.out->nb[1] + row * shape.out->nb[2]);
             for (int i = 0; i < kValues; ++i) {
                 out[first + i] = by_lane[i][lane];
             }
@@ -189,7 +193,8 @@ class Attention : public ggml::cpu::tensor_traits {
         const Shape shape(op);
         float scale;
         std::memcpy(&scale, op->op_params, sizeof(scale));
-        char * memory = (char *) params->wdata + params->ith * Scratch::bytes(shape.cells, shape.size);
+        char * memory =
+            (char *)params->wdata + params->ith * Scratch::bytes(shape.cells, shape.size);
         Scratch scratch(memory, shape.cells, shape.size);
         if (params->ith == 0) {
             ggml_threadpool_chunk_set(params->threadpool, params->nth);
@@ -200,7 +205,8 @@ class Attention : public ggml::cpu::tensor_traits {
             const int64_t head = unit / shape.groups();
             const int64_t begin = unit % shape.groups() * kLanes;
             const int64_t end = std::min(begin + kLanes, shape.rows * shape.shared);
-            const int64_t found = find_cells(shape, begin / shape.shared, (end - 1) / shape.shared, begin, scratch);
+            const int64_t found =
+                find_cells(shape, begin / shape.shared, (end - 1) / shape.shared, begin, scratch);
             lay_out_queries(shape, head, begin, scale, scratch.queries);
             const Floats most = score(shape, head, found, scratch);
             const Floats sum = weigh(found, most, scratch.weights);
@@ -210,7 +216,7 @@ class Attention : public ggml::cpu::tensor_traits {
     }
 };
 
-}  // namespace
+} // namespace
 
 ggml::cpu::tensor_traits * attention_for(const ggml_tensor * op) {
     static Attention attention;
@@ -218,7 +224,8 @@ ggml::cpu::tensor_traits * attention_for(const ggml_tensor * op) {
     std::memcpy(&bias, op->op_params + 1, sizeof(bias));
     std::memcpy(&cap, op->op_params + 2, sizeof(cap));
     const ggml_tensor *q = op->src[0], *k = op->src[1], *v = op->src[2], *mask = op->src[3];
-    const bool known = q->type == GGML_TYPE_F32 && k->type == GGML_TYPE_F16 && v->type == GGML_TYPE_BF16;
+    const bool known =
+        q->type == GGML_TYPE_F32 && k->type == GGML_TYPE_F16 && v->type == GGML_TYPE_BF16;
     const bool plain = bias == 0 && cap == 0 && op->src[4] == nullptr && mask != nullptr &&
                        mask->type == GGML_TYPE_F16 && mask->ne[2] == 1 && mask->ne[3] == 1;
     const bool flat = q->ne[3] == 1 && q->ne[0] % kValues == 0 && k->ne[0] == v->ne[0] &&
@@ -227,6 +234,6 @@ ggml::cpu::tensor_traits * attention_for(const ggml_tensor * op) {
     return known && plain && flat ? &attention : nullptr;
 }
 
-}  // namespace uitweg
+} // namespace uitweg
 
 #endif

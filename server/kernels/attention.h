@@ -8,4 +8,4 @@ namespace uitweg {
 // For a step of attention that `attention_for` can do; null for any other.
 ggml::cpu::tensor_traits * attention_for(const ggml_tensor * op);
 
-}  // namespace uitweg
+} // namespace uitweg

@@ -22,14 +22,14 @@ constexpr uint32_t kNibbles = 0x0f0f0f0f;
 
 // What a kernel has to do with the sums of a block.
 enum class Scaling {
-    kPlain,      // one scale
-    kShifted,    // one scale, and a number that is added to every weight
-    kTwoHalves,  // one scale for the first 16 columns, another for the others
+    kPlain,     // one scale
+    kShifted,   // one scale, and a number that is added to every weight
+    kTwoHalves, // one scale for the first 16 columns, another for the others
 };
 
 struct Scales {
     Floats scale;
-    Floats other;  // the shift, or the scale of the second half
+    Floats other; // the shift, or the scale of the second half
 };
 
 inline uint32_t four_bytes(const uint8_t * p) {
@@ -38,7 +38,9 @@ inline uint32_t four_bytes(const uint8_t * p) {
     return four;
 }
 
-inline void put(uint8_t * vector, int lane, uint32_t four) { std::memcpy(vector + 4 * lane, &four, 4); }
+inline void put(uint8_t * vector, int lane, uint32_t four) {
+    std::memcpy(vector + 4 * lane, &four, 4);
+}
 
 // The low four bits of eight groups: groups 0 to 3 below, 4 to 7 above.
 inline void pack_nibbles(uint8_t * vectors, int lane, const uint32_t groups[kGroups]) {
@@ -49,7 +51,7 @@ inline void pack_nibbles(uint8_t * vectors, int lane, const uint32_t groups[kGro
 }
 
 inline void unpack_nibbles(const uint8_t * vectors, Ints weights[kGroups]) {
-    const Ints low = broadcast((int32_t) kNibbles);
+    const Ints low = broadcast((int32_t)kNibbles);
     for (int j = 0; j < 4; ++j) {
         const Ints pair = load_bytes(vectors + j * kVectorBytes);
         weights[j] = both(pair, low);
@@ -91,7 +93,7 @@ struct Q4_0 {
         pack_nibbles(weights + block * kWeightBytes, lane, groups);
     }
     static Scales scales(const uint8_t * head, int64_t, int block) {
-        return { halves(head + block * kLanes * 2), zero_floats() };
+        return {halves(head + block * kLanes * 2), zero_floats()};
     }
     static void unpack(const uint8_t * weights, Ints out[kGroups]) { unpack_nibbles(weights, out); }
 };
@@ -116,7 +118,7 @@ struct Q4_1 {
     }
     static Scales scales(const uint8_t * head, int64_t, int block) {
         head += block * kLanes * 4;
-        return { halves(head), halves(head + kLanes * 2) };
+        return {halves(head), halves(head + kLanes * 2)};
     }
     static void unpack(const uint8_t * weights, Ints out[kGroups]) { unpack_nibbles(weights, out); }
 };
@@ -149,7 +151,7 @@ struct Q5_0 {
         put(weights + 4 * kVectorBytes, lane, fifth);
     }
     static Scales scales(const uint8_t * head, int64_t, int block) {
-        return { halves(head + block * kLanes * 2), zero_floats() };
+        return {halves(head + block * kLanes * 2), zero_floats()};
     }
     static void unpack(const uint8_t * weights, Ints out[kGroups]) {
         unpack_nibbles(weights, out);
@@ -182,12 +184,12 @@ struct Q8_0 {
         std::memcpy(head + (block * kLanes + lane) * 2, &source.d, 2);
         weights += block * kWeightBytes;
         for (int g = 0; g < kGroups; ++g) {
-            const uint32_t four = four_bytes((const uint8_t *) source.qs + 4 * g);
+            const uint32_t four = four_bytes((const uint8_t *)source.qs + 4 * g);
             put(weights + g * kVectorBytes, lane, four ^ offset);
         }
     }
     static Scales scales(const uint8_t * head, int64_t, int block) {
-        return { halves(head + block * kLanes * 2), zero_floats() };
+        return {halves(head + block * kLanes * 2), zero_floats()};
     }
     static void unpack(const uint8_t * weights, Ints out[kGroups]) {
         for (int g = 0; g < kGroups; ++g) {
@@ -244,7 +246,7 @@ struct Q4_K {
         const Floats scale = multiply(halves(large), to_floats(unsigned_bytes(small)));
         const Floats least = halves(large + kLanes * 2);
         const Floats shift = multiply(least, to_floats(unsigned_bytes(small + kLanes)));
-        return { scale, subtract(zero_floats(), shift) };
+        return {scale, subtract(zero_floats(), shift)};
     }
     static void unpack(const uint8_t * weights, Ints out[kGroups]) { unpack_nibbles(weights, out); }
 };
@@ -270,14 +272,14 @@ struct Q6_K {
         for (int part = 0; part < 8; ++part) {
             for (int half = 0; half < 2; ++half) {
                 const int8_t scale = source.scales[2 * part + half];
-                small[(2 * (8 * block + part) + half) * kLanes + lane] = (uint8_t) scale;
+                small[(2 * (8 * block + part) + half) * kLanes + lane] = (uint8_t)scale;
             }
             // Each half of the source holds 128 columns: 64 bytes of nibbles, 32 of high bits.
             const int quarter = part % 4;
             const uint8_t * low = source.ql + part / 4 * 64 + quarter % 2 * 32;
             const uint8_t * high = source.qh + part / 4 * 32;
             uint32_t groups[kGroups];
-            uint32_t bits[2] = { 0, 0 };
+            uint32_t bits[2] = {0, 0};
             for (int g = 0; g < kGroups; ++g) {
                 groups[g] = four_bytes(low + 4 * g) >> (quarter / 2 * 4) & kNibbles;
                 const uint32_t two = four_bytes(high + 4 * g) >> (2 * quarter) & 0x03030303u;
@@ -292,8 +294,8 @@ struct Q6_K {
     static Scales scales(const uint8_t * head, int64_t columns, int block) {
         const Floats large = halves(head + block / 8 * kLanes * 2);
         const uint8_t * small = head + columns / 256 * kLanes * 2 + block * kLanes * 2;
-        return { multiply(large, to_floats(signed_bytes(small))),
-                 multiply(large, to_floats(signed_bytes(small + kLanes))) };
+        return {multiply(large, to_floats(signed_bytes(small))),
+                multiply(large, to_floats(signed_bytes(small + kLanes)))};
     }
     static void unpack(const uint8_t * weights, Ints out[kGroups]) {
         unpack_nibbles(weights, out);
@@ -309,6 +311,6 @@ struct Q6_K {
     }
 };
 
-}  // namespace uitweg
+} // namespace uitweg
 
 #endif

@@ -2,20 +2,20 @@
 # project(); what follows waits until the library's target is there.
 set(UITWEG_KERNELS ${CMAKE_CURRENT_LIST_DIR})
 function(uitweg_add_kernels)
-  # What the prompts that are kept on disk were computed with: see server/engine/kept.py.
-  set(digest "")
-  foreach(name attention.cpp matmul.cpp register.cpp attention.h formats.h matmul.h rows.h simd.h)
-    file(SHA256 ${UITWEG_KERNELS}/${name} one)
-    string(SHA256 digest "${digest}${one}")
+  # Prompts that are kept on disk are of use only to what computed them: see server/engine/kept.py.
+  file(GLOB files ${UITWEG_KERNELS}/*.cpp ${UITWEG_KERNELS}/*.h)
+  set(digests "")
+  foreach(file ${files})
+    file(SHA256 ${file} digest)
+    string(APPEND digests ${digest})
   endforeach()
-  foreach(name attention matmul register)
-    set(file ${UITWEG_KERNELS}/${name}.cpp)
-    target_sources(ggml-cpu PRIVATE ${file})
-    # A product and a sum are rounded together only where that is written.
-    set_source_files_properties(
-      ${file} TARGET_DIRECTORY ggml-cpu
-      PROPERTIES COMPILE_OPTIONS -ffp-contract=off COMPILE_DEFINITIONS UITWEG_DIGEST="${digest}")
-  endforeach()
+  string(SHA256 digest "${digests}")
+  file(GLOB sources ${UITWEG_KERNELS}/*.cpp)
+  target_sources(ggml-cpu PRIVATE ${sources})
+  # A product and a sum are rounded together only where that is written.
+  set_source_files_properties(
+    ${sources} TARGET_DIRECTORY ggml-cpu
+    PROPERTIES COMPILE_OPTIONS -ffp-contract=off COMPILE_DEFINITIONS UITWEG_DIGEST="${digest}")
   # Where llama.cpp lists its kinds of buffers, ours takes the place of its repacked one.
   get_target_property(folder ggml-cpu SOURCE_DIR)
   set_source_files_properties(

@@ -22,7 +22,7 @@ constexpr int kAhead = 4096;
 template <class Format, int R>
 void panel_times_tile(const uint8_t * panel, const RowBlock<R> * tile, int64_t columns, float * out,
                       int64_t stride, int lanes) {
-    const int blocks = (int) (columns / kBlock);
+    const int blocks = (int)(columns / kBlock);
     const uint8_t * weights = panel + Format::head_bytes(columns);
     Floats result[R];
     for (int r = 0; r < R; ++r) {
@@ -59,7 +59,8 @@ void panel_times_tile(const uint8_t * panel, const RowBlock<R> * tile, int64_t c
                 }
                 result[r] = multiply_add(to_floats(sum), scale, result[r]);
                 if constexpr (Format::kScaling == Scaling::kShifted) {
-                    result[r] = multiply_add(scales.other, broadcast(tile->scaled_sum[r]), result[r]);
+                    result[r] =
+                        multiply_add(scales.other, broadcast(tile->scaled_sum[r]), result[r]);
                 }
             }
         }
@@ -87,18 +88,18 @@ template <int R = kMostRows, class Work> void with_rows(int rows, Work && work) 
 template <class Format> class KernelOf : public Kernel {
   public:
     size_t bytes(int64_t columns, int64_t rows) const override {
-        return (size_t) ((rows + kLanes - 1) / kLanes) * panel_bytes(columns);
+        return (size_t)((rows + kLanes - 1) / kLanes) * panel_bytes(columns);
     }
 
     void pack(void * panels, const void * source, int64_t columns, int64_t rows) const override {
-        const int blocks = (int) (columns / Format::kColumns);
-        const auto * from = (const typename Format::Source *) source;
+        const int blocks = (int)(columns / Format::kColumns);
+        const auto * from = (const typename Format::Source *)source;
         std::memset(panels, 0, bytes(columns, rows));
         for (int64_t row = 0; row < rows; ++row) {
-            uint8_t * panel = (uint8_t *) panels + row / kLanes * panel_bytes(columns);
+            uint8_t * panel = (uint8_t *)panels + row / kLanes * panel_bytes(columns);
             uint8_t * weights = panel + Format::head_bytes(columns);
             for (int block = 0; block < blocks; ++block, ++from) {
-                Format::pack(*from, panel, weights, block, (int) (row % kLanes), columns);
+                Format::pack(*from, panel, weights, block, (int)(row % kLanes), columns);
             }
         }
     }
@@ -123,10 +124,10 @@ template <class Format> class KernelOf : public Kernel {
              at = ggml_threadpool_chunk_add(params->threadpool, 1)) {
             const int64_t end = std::min(panels, (at + 1) * chunk);
             for (int64_t panel = at * chunk; panel < end; ++panel) {
-                const uint8_t * data = (const uint8_t *) matrix->data + panel * panel_bytes(columns);
-                const int lanes = (int) std::min<int64_t>(kLanes, outputs - panel * kLanes);
-                float * out = (float *) op->data + panel * kLanes;
-                multiply_panel(data, (const uint8_t *) params->wdata, columns, rows, out, outputs,
+                const uint8_t * data = (const uint8_t *)matrix->data + panel * panel_bytes(columns);
+                const int lanes = (int)std::min<int64_t>(kLanes, outputs - panel * kLanes);
+                float * out = (float *)op->data + panel * kLanes;
+                multiply_panel(data, (const uint8_t *)params->wdata, columns, rows, out, outputs,
                                lanes);
             }
         }
@@ -136,15 +137,15 @@ template <class Format> class KernelOf : public Kernel {
   private:
     static size_t panel_bytes(int64_t columns) {
         const size_t size =
-            Format::head_bytes(columns) + (size_t) (columns / kBlock) * Format::kWeightBytes;
+            Format::head_bytes(columns) + (size_t)(columns / kBlock) * Format::kWeightBytes;
         return (size + 63) / 64 * 64;
     }
 
     static void multiply_panel(const uint8_t * panel, const uint8_t * rounded, int64_t columns,
                                int64_t rows, float * out, int64_t stride, int lanes) {
         for (int64_t row = 0; row < rows; row += kMostRows) {
-            with_rows((int) std::min<int64_t>(kMostRows, rows - row), [&](auto count) {
-                const auto * tile = (const RowBlock<count()> *) (rounded + rows_bytes(row, columns));
+            with_rows((int)std::min<int64_t>(kMostRows, rows - row), [&](auto count) {
+                const auto * tile = (const RowBlock<count()> *)(rounded + rows_bytes(row, columns));
                 panel_times_tile<Format, count()>(panel, tile, columns, out + row * stride, stride,
                                                   lanes);
             });
@@ -157,19 +158,19 @@ template <class Format> class KernelOf : public Kernel {
         for (int64_t row = params->ith; row < rows; row += params->nth) {
             const int64_t i1 = row % x->ne[1], rest = row / x->ne[1];
             const int64_t i2 = rest % x->ne[2], i3 = rest / x->ne[2];
-            const auto * from =
-                (const float *) ((const char *) x->data + i1 * x->nb[1] + i2 * x->nb[2] + i3 * x->nb[3]);
+            const auto * from = (const float *)((const char *)x->data + i1 * x->nb[1] +
+                                                i2 * x->nb[2] + i3 * x->nb[3]);
             const int64_t first = row / kMostRows * kMostRows;
-            with_rows((int) std::min<int64_t>(kMostRows, rows - first), [&](auto count) {
-                uint8_t * tile = (uint8_t *) params->wdata + rows_bytes(first, columns);
-                round_row((RowBlock<count()> *) tile, (int) (row - first), from, columns,
+            with_rows((int)std::min<int64_t>(kMostRows, rows - first), [&](auto count) {
+                uint8_t * tile = (uint8_t *)params->wdata + rows_bytes(first, columns);
+                round_row((RowBlock<count()> *)tile, (int)(row - first), from, columns,
                           Format::kOffset);
             });
         }
     }
 };
 
-}  // namespace
+} // namespace
 
 Kernel * kernel_for(enum ggml_type type) {
     static KernelOf<Q4_0> q4_0;
@@ -179,16 +180,23 @@ Kernel * kernel_for(enum ggml_type type) {
     static KernelOf<Q4_K> q4_k;
     static KernelOf<Q6_K> q6_k;
     switch (type) {
-        case GGML_TYPE_Q4_0: return &q4_0;
-        case GGML_TYPE_Q4_1: return &q4_1;
-        case GGML_TYPE_Q5_0: return &q5_0;
-        case GGML_TYPE_Q8_0: return &q8_0;
-        case GGML_TYPE_Q4_K: return &q4_k;
-        case GGML_TYPE_Q6_K: return &q6_k;
-        default: return nullptr;
+    case GGML_TYPE_Q4_0:
+        return &q4_0;
+    case GGML_TYPE_Q4_1:
+        return &q4_1;
+    case GGML_TYPE_Q5_0:
+        return &q5_0;
+    case GGML_TYPE_Q8_0:
+        return &q8_0;
+    case GGML_TYPE_Q4_K:
+        return &q4_k;
+    case GGML_TYPE_Q6_K:
+        return &q6_k;
+    default:
+        return nullptr;
     }
 }
 
-}  // namespace uitweg
+} // namespace uitweg
 
 #endif

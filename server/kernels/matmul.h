@@ -15,4 +15,4 @@ struct Kernel : ggml::cpu::tensor_traits {
 
 Kernel * kernel_for(enum ggml_type type);
 
-}  // namespace uitweg
+} // namespace uitweg

@@ -30,9 +30,10 @@ ggml_status init_tensor(ggml_backend_buffer_t, ggml_tensor * tensor) {
     return GGML_STATUS_SUCCESS;
 }
 
-void set_tensor(ggml_backend_buffer_t, ggml_tensor * tensor, const void * data, size_t offset, size_t size) {
+void set_tensor(ggml_backend_buffer_t, ggml_tensor * tensor, const void * data, size_t offset,
+                size_t size) {
     GGML_ASSERT(offset == 0 && size == ggml_nbytes(tensor));
-    const auto * kernel = (const Kernel *) tensor->extra;
+    const auto * kernel = (const Kernel *)tensor->extra;
     kernel->pack(tensor->data, data, tensor->ne[0], tensor->ne[1]);
 }
 
@@ -46,7 +47,8 @@ size_t alloc_size(ggml_backend_buffer_type_t, const ggml_tensor * tensor) {
 }
 
 ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_t size) {
-    ggml_backend_buffer_t buffer = ggml_backend_buft_alloc_buffer(ggml_backend_cpu_buffer_type(), size);
+    ggml_backend_buffer_t buffer =
+        ggml_backend_buft_alloc_buffer(ggml_backend_cpu_buffer_type(), size);
     if (buffer) {
         buffer->buft = type;
         buffer->iface.init_tensor = init_tensor;
@@ -60,17 +62,19 @@ ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_t size)
 class Extra : public ggml::cpu::extra_buffer_type {
   public:
     bool supports_op(ggml_backend_dev_t, const ggml_tensor * op) override {
-        if (op->op != GGML_OP_MUL_MAT || !is_ours(op->src[0]) || !kernel_of(op->src[0])) {
+        const ggml_tensor *matrix = op->src[0], *x = op->src[1];
+        // A part of a matrix does not lie in one piece here.
+        if (op->op != GGML_OP_MUL_MAT || !is_ours(matrix) || matrix->view_src ||
+            !kernel_of(matrix)) {
             return false;
         }
-        const ggml_tensor * x = op->src[1];
         const bool here = !x->buffer || ggml_backend_buft_is_host(x->buffer->buft);
         return here && x->type == GGML_TYPE_F32 && x->nb[0] == sizeof(float);
     }
 
     ggml::cpu::tensor_traits * get_tensor_traits(const ggml_tensor * op) override {
         if (op->op == GGML_OP_MUL_MAT && is_ours(op->src[0])) {
-            return (Kernel *) op->src[0]->extra;
+            return (Kernel *)op->src[0]->extra;
         }
         return op->op == GGML_OP_FLASH_ATTN_EXT ? attention_for(op) : nullptr;
     }
@@ -78,22 +82,24 @@ class Extra : public ggml::cpu::extra_buffer_type {
 
 ggml_backend_buffer_type_t buffer_type() {
     static ggml_backend_buffer_type type = {
-        { name, alloc_buffer, alignment, nullptr, alloc_size, nullptr },
+        {name, alloc_buffer, alignment, nullptr, alloc_size, nullptr},
         ggml_backend_reg_dev_get(ggml_backend_cpu_reg(), 0),
         new Extra(),
     };
     return &type;
 }
 
-}  // namespace
-}  // namespace uitweg
+} // namespace
+} // namespace uitweg
 
 ggml_backend_buffer_type_t uitweg_buffer_type() { return uitweg::buffer_type(); }
 
 // What the engine asks, to know which kernels it has: null where there are none.
 extern "C" {
 GGML_BACKEND_API const char * uitweg_kernels();
-const char * uitweg_kernels() { return UITWEG_LANES == 16 ? "16 lanes " UITWEG_DIGEST : "8 lanes " UITWEG_DIGEST; }
+const char * uitweg_kernels() {
+    return UITWEG_LANES == 16 ? "16 lanes " UITWEG_DIGEST : "8 lanes " UITWEG_DIGEST;
+}
 }
 
 #else

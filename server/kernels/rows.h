@@ -18,17 +18,17 @@ constexpr int kMostRows = kLanes == 16 ? 12 : 4;
 // What a tile of R rows keeps of 32 values of each.
 template <int R> struct RowBlock {
     int8_t values[R][kBlock];
-    float scale[R];       // a value times its scale is the float that it stands for
-    float scaled_sum[R];  // of the values, times the scale
-    int32_t start[R];        // what undoes the offset of the weights: minus it, times the sum
-    int32_t half_start[R][2];  // of the first 16 and of the others
+    float scale[R];           // a value times its scale is the float that it stands for
+    float scaled_sum[R];      // of the values, times the scale
+    int32_t start[R];         // what undoes the offset of the weights: minus it, times the sum
+    int32_t half_start[R][2]; // of the first 16 and of the others
 };
 
 constexpr size_t kRowBlockBytes = sizeof(RowBlock<1>);
 
 // Bytes that `rows` rows of `columns` floats take, however they are put into tiles.
 inline size_t rows_bytes(int64_t rows, int64_t columns) {
-    return (size_t) rows * (columns / kBlock) * kRowBlockBytes;
+    return (size_t)rows * (columns / kBlock) * kRowBlockBytes;
 }
 
 // Rounds one row of `columns` floats into place `row` of a tile of R, to be multiplied with weights
@@ -45,20 +45,20 @@ void round_row(RowBlock<R> * tile, int row, const float * x, int64_t columns, in
         }
         const float peak = largest(most);
         const Floats factor = broadcast(peak > 1e-30f ? 127.0f / peak : 0.0f);
-        int32_t half[2] = { 0, 0 };
+        int32_t half[2] = {0, 0};
         for (int i = 0; i < parts; ++i) {
             const Ints rounded = to_ints(multiply(part[i], factor));
             store_as_bytes(tile->values[row] + i * kLanes, rounded);
             half[2 * i / parts] += sum(rounded);
         }
         tile->scale[row] = peak / 127.0f;
-        tile->scaled_sum[row] = tile->scale[row] * (float) (half[0] + half[1]);
+        tile->scaled_sum[row] = tile->scale[row] * (float)(half[0] + half[1]);
         tile->start[row] = -offset * (half[0] + half[1]);
         tile->half_start[row][0] = -offset * half[0];
         tile->half_start[row][1] = -offset * half[1];
     }
 }
 
-}  // namespace uitweg
+} // namespace uitweg
 
 #endif

@@ -1,10 +1,11 @@
 // The vectors of this CPU, for which the library is compiled: 16 lanes where it has AVX-512 with
-// VNNI, 8 where it has AVX2. Without either there are no kernels of ours, and llama.cpp's do it all.
+// VNNI, 8 where it has AVX2. Without either there are no kernels of ours, and llama.cpp's do it
+// all.
 #pragma once
 
 #include <cstdint>
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && \
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) &&                      \
     defined(__AVX512DQ__) && defined(__AVX512VNNI__)
 #    define UITWEG_LANES 16
 #elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
@@ -46,7 +47,7 @@ inline Floats zero_where_less(Floats a, Floats x, Floats limit) {
 }
 // `a` in the lanes whose bit is set, `b` in the others.
 inline Floats choose(uint32_t lanes, Floats a, Floats b) {
-    return _mm512_mask_mov_ps(b, (__mmask16) lanes, a);
+    return _mm512_mask_mov_ps(b, (__mmask16)lanes, a);
 }
 
 inline Ints broadcast(int32_t x) { return _mm512_set1_epi32(x); }
@@ -59,19 +60,19 @@ inline Ints to_ints(Floats a) { return _mm512_cvtps_epi32(a); }
 inline Floats to_floats(Ints a) { return _mm512_cvtepi32_ps(a); }
 inline int32_t sum(Ints a) { return _mm512_reduce_add_epi32(a); }
 inline void store_as_bytes(int8_t * p, Ints a) {
-    _mm_storeu_si128((__m128i *) p, _mm512_cvtsepi32_epi8(a));
+    _mm_storeu_si128((__m128i *)p, _mm512_cvtsepi32_epi8(a));
 }
 inline Ints unsigned_bytes(const uint8_t * p) {
-    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *) p));
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
 }
 inline Ints signed_bytes(const uint8_t * p) {
-    return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *) p));
+    return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p));
 }
 inline Floats halves(const void * p) {
-    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *) p));
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
 }
 inline Floats brain_halves(const void * p) {
-    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *) p));
+    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
     return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
 
@@ -123,7 +124,7 @@ inline Floats choose(uint32_t lanes, Floats a, Floats b) {
 }
 
 inline Ints broadcast(int32_t x) { return _mm256_set1_epi32(x); }
-inline Ints load_bytes(const void * p) { return _mm256_loadu_si256((const __m256i *) p); }
+inline Ints load_bytes(const void * p) { return _mm256_loadu_si256((const __m256i *)p); }
 inline Ints both(Ints a, Ints b) { return _mm256_and_si256(a, b); }
 inline Ints either(Ints a, Ints b) { return _mm256_or_si256(a, b); }
 template <int N> inline Ints bits_up(Ints a) { return _mm256_slli_epi16(a, N); }
@@ -136,20 +137,21 @@ inline int32_t sum(Ints a) {
     return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
 }
 inline void store_as_bytes(int8_t * p, Ints a) {
-    const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
-    _mm_storel_epi64((__m128i *) p, _mm_packs_epi16(words, words));
+    const __m128i words =
+        _mm_packs_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    _mm_storel_epi64((__m128i *)p, _mm_packs_epi16(words, words));
 }
 inline Ints unsigned_bytes(const uint8_t * p) {
-    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *) p));
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
 }
 inline Ints signed_bytes(const uint8_t * p) {
-    return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *) p));
+    return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p));
 }
 inline Floats halves(const void * p) {
-    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *) p));
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
 }
 inline Floats brain_halves(const void * p) {
-    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *) p));
+    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
 
@@ -189,6 +191,6 @@ inline Floats exponential(Floats x) {
     return zero_where_less(times_power_of_two(y, n), x, broadcast(-87.0f));
 }
 
-}  // namespace uitweg
+} // namespace uitweg
 
 #endif

@@ -2,6 +2,7 @@
 
 import hashlib
 import platform
+import shutil
 import stat
 import sys
 import threading
@@ -155,10 +156,24 @@ def test_another_compiler_or_cpu_is_another_wheel(engine, monkeypatch, tmp_path)
     assert "-mno-amx-tile" in config
 
 
+def test_other_kernels_are_another_wheel(engine, monkeypatch, tmp_path):
+    monkeypatch.setenv("CXX", str(fake(tmp_path / "cxx", "echo 12.2")))
+    before, config = engine.plan(tmp_path)
+    assert "kernels.cmake" in config
+    assert str(engine.KERNELS) not in config  # the same wheel serves every clone
+    folder = tmp_path / "kernels"
+    shutil.copytree(engine.KERNELS, folder)
+    monkeypatch.setattr(engine, "KERNELS", folder)
+    assert engine.plan(tmp_path)[0] == before
+    (folder / "matmul.cpp").write_text("// another")
+    assert engine.plan(tmp_path)[0] != before
+
+
 BUILDER = """
 case "$*" in *--require-hashes*) ;; *) exit 9 ;; esac
 while [ $# -gt 0 ]; do [ "$1" = --wheel-dir ] && out=$2; shift; done
 mkdir -p "$out"
+[ -e "$out/../kernels/kernels.cmake" ] || exit 8
 echo "  [1/83] cc"; echo "  [83/83] cc"
 [ -e "$out/../../../fail" ] && { echo "error: no such header"; exit 1; }
 echo wheel > "$out/llama_cpp_python-0.3.36-py3-none-any.whl"

@@ -35,23 +35,30 @@ def start(
 
 
 def add_transformers(
-    measured: Measured, setup: Setup, python: Path, say: Callable[[str], None]
+    measured: Measured, setup: Setup, python: Path, rounds: int, say: Callable[[str], None]
 ) -> None:
-    """The six tasks' turns with transformers, where it is there: one round, for it is slow."""
+    """The six tasks' turns with transformers, where it is there; after the servers, since it takes
+    minutes.
+    """
     if not (_has(python, "transformers") and _has(python, "torch") and _has(python, "gguf")):
         say(f"{python} has no transformers with torch and gguf: left out.")
         return
     command = [str(python), str(PEERS / "transformers_turns.py"), str(setup.model)]
-    asked = "".join(json.dumps(turn) + "\n" for turn in work.turns())
+    turns = work.turns()
+    asked = "".join(json.dumps(turn) + "\n" for turn in turns) * rounds
     done = subprocess.run(  # noqa: S603 - the command above
         [*command, str(setup.threads)], input=asked, capture_output=True, text=True, check=False
     )
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     seconds = [line["s"] for line in lines if "s" in line]
-    if len(seconds) < len(work.turns()):
+    if len(seconds) < rounds * len(turns):
         say(f"transformers failed: {done.stderr[-500:]}")
         return
-    measured.rounds[TRANSFORMERS] = [1000 * sum(seconds) / len(seconds)]
+    figures = measured.rounds.setdefault(TRANSFORMERS, [])
+    for number in range(rounds):
+        spent = seconds[number * len(turns) : (number + 1) * len(turns)]
+        figures.append(1000 * sum(spent) / len(turns))
+        say(f"{measured.title}, round {number + 1}: {TRANSFORMERS} {figures[-1]:.1f} ms")
 
 
 def _has(python: Path, module: str) -> bool:

@@ -39,7 +39,7 @@ def bench(
     """Print a table of speeds and a roofline. Nothing else should be busy meanwhile."""
     if context.invoked_subcommand is not None:
         return
-    from uitweg.bench import cases, peers, report, servers
+    from uitweg.bench import cases, peers, report, roofline, servers
 
     setup, name = _setup(model)
     names = _chosen(only, list(cases.CASES))
@@ -50,13 +50,13 @@ def bench(
         if against is not None:
             running += peers.start(stack, setup, against, _say)
         results = cases.measure(running, names, rounds, _say)
+        steps = roofline.steps_per_s(running[0].root) if "alone" in names else None
     if against is not None and "tasks" in names:
-        peers.add_transformers(results["tasks"], setup, against, _say)
+        peers.add_transformers(results["tasks"], setup, against, rounds, _say)
     for line in report.table(results):
         typer.echo(line)
-    rate = results["alone"].median(report.OURS) if "alone" in names else None
-    if rate is not None:
-        typer.echo(_roofline(setup.model, setup.threads, rate))
+    if steps is not None:
+        typer.echo(_roofline(setup.model, setup.threads, steps))
     if save is not None:
         report.save(save, {"model": name, "machine": report.machine(setup.threads)}, results)
 
@@ -113,14 +113,15 @@ def _chosen(only: str | None, known: list[str]) -> list[str]:
     return names
 
 
-def _roofline(model: Path, threads: int, rate: float) -> str:
-    from uitweg.bench.roofline import Roofline, bandwidth, bytes_per_token
+def _roofline(model: Path, threads: int, steps: float) -> str:
+    from uitweg.bench.roofline import Roofline, bandwidth, bytes_per_step
 
-    limit = Roofline(bandwidth(threads), bytes_per_token(model))
+    limit = Roofline(bandwidth(threads), bytes_per_step(model))
     return (
-        f"roofline: memory gives {limit.bandwidth / 1e9:.1f} GB/s, a token reads "
-        f"{limit.bytes_per_token / 1e6:.0f} MB: at most {limit.tokens_per_s:.0f} tokens/s; "
-        f"this is {rate / limit.tokens_per_s:.0%} of it"
+        f"roofline: memory gives {limit.bandwidth / 1e9:.1f} GB/s, a step reads "
+        f"{limit.bytes_per_step / 1e6:.0f} MB: at most {limit.steps_per_s:.0f} steps/s; "
+        f"these were {steps:.0f}, {steps / limit.steps_per_s:.0%} of it. "
+        "A guess that comes true is a token without a step."
     )
 
 

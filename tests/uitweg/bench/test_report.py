@@ -9,7 +9,7 @@ import pytest
 from models import gguf
 from uitweg.bench import report, work
 from uitweg.bench.cases import Measured
-from uitweg.bench.roofline import Roofline, bandwidth, bytes_per_token
+from uitweg.bench.roofline import Roofline, bandwidth, bytes_per_step
 from uitweg.commands.optimise import compared, tasks_compared
 from uitweg.main import run
 
@@ -50,15 +50,15 @@ def test_the_machine_is_named() -> None:
 
 
 def test_roofline() -> None:
-    assert Roofline(20e9, 400_000_000).tokens_per_s == 50
+    assert Roofline(20e9, 400_000_000).steps_per_s == 50
     assert bandwidth(1) > 1e8
 
 
 @pytest.mark.engine
-def test_a_token_reads_the_weights_but_not_a_table_of_its_own(small_model) -> None:
+def test_a_step_reads_the_weights_but_not_a_table_of_its_own(small_model) -> None:
     sizes = gguf.check(small_model.path).sizes
     # This model's table is its output head too, so all of it is read.
-    assert bytes_per_token(small_model.path) == sum(sizes.values())
+    assert bytes_per_step(small_model.path) == sum(sizes.values())
 
 
 def test_the_work_is_two_turns_of_six_tasks() -> None:
