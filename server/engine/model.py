@@ -42,8 +42,9 @@ class Model:
             params.use_extra_bufts = native.kernels is not None or _may_repack(path)
         except (NotGguf, OSError) as error:
             raise NativeError(f"{path} could not be loaded: {error}") from error
-        # Our kernels keep the weights in another order: mapped too, the file would count twice.
-        params.use_mmap = native.kernels is None
+        if native.kernels is not None:
+            # They keep the weights in another order: mapped as well, the file would count twice.
+            params.load_mode = lib.LLAMA_LOAD_MODE_NONE
         callback = lib.llama_progress_callback(lambda done, _user: on_progress(done))
         params.progress_callback = callback
         native.forget_errors()

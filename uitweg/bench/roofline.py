@@ -23,7 +23,7 @@ from models import gguf
 from uitweg.bench import work
 
 _BYTES = 256 * 1024 * 1024
-_ROUNDS = 5
+_ROUNDS = 20
 _TOKENS = 96
 _PATIENCE = 600.0
 
