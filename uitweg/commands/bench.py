@@ -63,11 +63,15 @@ def bench(
 
 @app.command()
 def inside(model: Model = None, rounds: int = 5) -> None:
-    """Restart, a client that goes away, and what a constrained call costs."""
+    """Steps by their rows, restart, a client that goes away, and what a constrained call costs."""
     from uitweg.bench import inside as measured
     from uitweg.bench import servers
+    from uitweg.bench.steps import steps
 
     setup, _ = _setup(model)
+    spent, prefill = steps(setup, 4 * rounds)
+    costs = ", ".join(f"{rows}: {ms:.1f}" for rows, ms in spent.items())
+    typer.echo(f"a step, ms by its rows: {costs}; prefill {prefill:.0f} tokens/s")
     without, kept = measured.restart(setup, max(1, rounds // 2), _say)
     typer.echo(
         f"first turn after a restart: {without:.0f} ms, with the kept state {kept:.0f} ms "

@@ -52,3 +52,11 @@ def test_a_short_soak_has_no_wrong_text(small_model, capsys) -> None:
     result = soak(setup, 12, lambda _line: None, seed=3)
     assert (result.wrong, result.failed) == (0, 0)
     assert result.requests == 12
+
+
+def test_steps_are_measured_by_their_rows(small_model) -> None:
+    from uitweg.bench.steps import ROWS, steps
+
+    spent, prefill = steps(Setup(small_model.path, small_model.sha256, 2), 1)
+    assert tuple(spent) == ROWS
+    assert min(*spent.values(), prefill) > 0
