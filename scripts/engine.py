@@ -1,4 +1,4 @@
-"""The wheel of llama-cpp-python: taken from the cache, from its project, or built here.
+"""The wheel of llama-cpp-python: taken from the cache, built here, or from its project.
 
 A build for this very CPU answers fastest, but takes minutes, so its wheel is kept under a key of
 everything that went into it, our own kernels included (see server/kernels). Of llama.cpp only the
@@ -32,14 +32,31 @@ PREBUILT = "https://abetlen.github.io/llama-cpp-python/whl/cpu/llama-cpp-python/
 PREBUILT_SECONDS = 3.0
 """How long that page may take; most people are not to wait for it."""
 
+X86 = platform.machine().lower() in ("x86_64", "amd64")
 OFF = (
     "LLAVA_BUILD",
     "LLAMA_BUILD_TOOLS",
     "LLAMA_BUILD_EXAMPLES",
     "LLAMA_BUILD_TESTS",
     "LLAMA_BUILD_SERVER",
+    # These compute several rows in another way than one, so that a reply would depend on what else
+    # the server does; and the second is of use only where there are no kernels of our own.
+    "GGML_BLAS",
+    *(("GGML_LLAMAFILE",) if X86 else ()),
     *(("GGML_METAL",) if sys.platform == "darwin" else ()),  # the CPU is what does the work
 )
+ENVIRONMENT = (
+    "CC",
+    "CFLAGS",
+    "CMAKE_ARGS",
+    "CXX",
+    "CXXFLAGS",
+    "LDFLAGS",
+    "SKBUILD_CMAKE_ARGS",
+    "SKBUILD_CMAKE_DEFINE",
+    "SOURCE_DATE_EPOCH",
+)
+"""Variables that a build follows."""
 
 CMAKE = """\
 # Included by CMake right after llama.cpp's project(). A plain variable hides the cache entry that
@@ -53,12 +70,14 @@ CMAKE_WITH_KERNELS = """\
 include(${CMAKE_CURRENT_LIST_DIR}/kernels/kernels.cmake)
 """
 CMAKE_WITHOUT_AMX = """\
-# gcc takes the operand of _tile_loadconfig for 8 bytes, not 64, and drops the stores that fill the
-# rest; the processor then faults on the first matrix. Without AMX it is as fast here.
+# With AMX, llama.cpp would take the weights before our kernels could, and compute several rows in
+# another way than one. And gcc takes the operand of _tile_loadconfig for 8 bytes, not 64, and drops
+# the stores that fill the rest: the processor then faults on the first matrix.
 cmake_language(DEFER CALL target_compile_options ggml-cpu PRIVATE
                -mno-amx-tile -mno-amx-int8 -mno-amx-bf16)
 """
 
+COMPILERS = ("c++", "g++", "clang++")
 NO_COMPILER = """\
 llama.cpp has to be compiled for this CPU, and there is no C++ compiler. To get one:
   Debian, Ubuntu   sudo apt-get install build-essential
@@ -67,20 +86,23 @@ llama.cpp has to be compiled for this CPU, and there is no C++ compiler. To get 
 
 
 def wheel(python: Path, cache: Path) -> Path:
-    """A wheel for this machine, by the quickest way.
+    """A wheel for this machine: built for its CPU where that can be done, else a ready-made one.
 
     Args:
         python: has a pip that takes settings for a build.
         cache: where wheels are kept, and the logs of their builds.
 
     Raises:
-        SetupError: there is no compiler, or the build failed.
+        SetupError: there is neither a compiler that can build it nor a ready-made one.
     """
-    if find_compiler() is not None:
-        folder, _ = plan(cache)
-        if kept := sorted(folder.glob("*.whl")):
-            return kept[0]
-    return prebuilt(cache / "wheels" / "prebuilt") or built(python, cache)
+    try:
+        return built(python, cache)
+    except SetupError as error:
+        ready = prebuilt(cache / "wheels" / "prebuilt")
+        if ready is None:
+            raise
+        say(f"{error}\nUntil then a ready-made llama.cpp is used, which is several times slower.")
+        return ready
 
 
 def built(python: Path, cache: Path) -> Path:
@@ -97,7 +119,7 @@ def plan(cache: Path) -> tuple[Path, str]:
     if compiler is None:
         raise SetupError(NO_COMPILER)
     macros = native_macros(compiler)
-    config = CMAKE + (CMAKE_WITHOUT_AMX if faulty_amx(macros) else "") + CMAKE_WITH_KERNELS
+    config = CMAKE + (CMAKE_WITHOUT_AMX if has_amx(macros) else "") + CMAKE_WITH_KERNELS
     return cache / "wheels" / key(compiler, macros, config), config
 
 
@@ -107,7 +129,7 @@ def find_compiler() -> str | None:
     On macOS /usr/bin/c++ is there without the tools behind it; then it fails, and offers them.
     """
     chosen = os.environ.get("CXX")
-    for name in (chosen,) if chosen else ("c++", "g++", "clang++"):
+    for name in (chosen,) if chosen else COMPILERS:
         path = shutil.which(name)
         if path and succeeds([path, "--version"]):
             return path
@@ -128,9 +150,9 @@ def native_macros(compiler: str) -> str:
     return ""
 
 
-def faulty_amx(macros: str) -> bool:
-    """Whether gcc would use AMX, which it gets wrong; see `CMAKE_WITHOUT_AMX`."""
-    return "__AMX_TILE__" in macros and "__clang__" not in macros
+def has_amx(macros: str) -> bool:
+    """Whether the compiler would use AMX; see `CMAKE_WITHOUT_AMX`."""
+    return "__AMX_TILE__" in macros
 
 
 def kernel_files() -> list[Path]:
@@ -143,7 +165,18 @@ def key(compiler: str, macros: str, config: str) -> str:
     said = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
     system = f"{platform.system()} {platform.machine()} {platform.libc_ver()}"
     kernels = [file.read_text(encoding="utf-8") for file in kernel_files()]
-    parts = [VERSION, SOURCE_SHA256, *OFF, config, *kernels, system, said.stdout, macros]
+    variables = [f"{name}={os.environ.get(name, '')}" for name in ENVIRONMENT]
+    parts = [
+        VERSION,
+        SOURCE_SHA256,
+        *OFF,
+        *variables,
+        config,
+        *kernels,
+        system,
+        said.stdout,
+        macros,
+    ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
 
 
@@ -158,6 +191,7 @@ def build(python: Path, folder: Path, config: str, logs: Path) -> Path:
         shutil.copy(file, folder / "kernels")
     settings = [f"cmake.define.{name}=OFF" for name in OFF]
     settings += [f"cmake.define.CMAKE_PROJECT_llama.cpp_INCLUDE={include}"]
+    settings += ["cmake.define.GGML_NATIVE=ON"]  # it would be off where SOURCE_DATE_EPOCH is set
     settings += ["cmake.define.CMAKE_CXX_FLAGS=-w"]  # otherwise 37,000 lines of warnings
     # pip takes settings for a requirement with a digest from a file only, not from its arguments.
     words = [f"{NAME}=={VERSION}", f"--hash=sha256:{SOURCE_SHA256}"]

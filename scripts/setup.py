@@ -92,13 +92,15 @@ def packages(*, tests: bool) -> None:
 
 
 def fingerprint() -> str:
-    """Names all that the environment follows from, this machine's CPU included."""
+    """Names all that the environment follows from: this machine's CPU and compilers included."""
     files = [LOCK, ROOT / "pyproject.toml", *sorted(Path(__file__).parent.glob("*.py"))]
     files += engine.kernel_files()
     digest = hashlib.sha256(str(ROOT).encode())
     for file in files:
         digest.update(file.read_bytes())
     digest.update(cpu().encode())
+    # With a compiler that was not there before, a better engine can be had.
+    digest.update(str([shutil.which(name) for name in engine.COMPILERS]).encode())
     return digest.hexdigest()
 
 
@@ -168,19 +170,16 @@ def install_locked(*, tests: bool) -> None:
 
 
 def install_engine() -> None:
-    """Install llama-cpp-python, from whichever wheel loads on this machine."""
+    """Install llama-cpp-python; see `engine.wheel`."""
     wheel = engine.wheel(PYTHON, cache())
     if _engine_loads(wheel):
         return
-    if wheel.parent.name != "prebuilt":
-        raise SetupError(
-            f"llama-cpp-python was built but does not load. Remove {wheel.parent} and try again; "
-            f"the build's log: {cache() / 'logs' / 'build-llama.log'}"
-        )
-    say("The ready-made llama-cpp-python does not load here. Building it instead.")
-    wheel = engine.built(PYTHON, cache())
-    if not _engine_loads(wheel):
-        raise SetupError(f"llama-cpp-python was built but does not load: {wheel}")
+    if wheel.parent.name == "prebuilt":
+        raise SetupError(f"The ready-made llama.cpp does not load here.\n{engine.NO_COMPILER}")
+    raise SetupError(
+        f"llama-cpp-python was built but does not load. Remove {wheel.parent} and try again; "
+        f"the build's log: {cache() / 'logs' / 'build-llama.log'}"
+    )
 
 
 def _engine_loads(wheel: Path) -> bool:

@@ -1,9 +1,11 @@
 // Exact for every row: what a query gives depends on the cells that it may see, in their order, and
 // on nothing else: not on how many queries there are, nor on cells of others between its own.
+// (A mask is 0 or minus infinity here: it is something else only with ALiBi, which is left to
+// llama.cpp.)
 //
 // Queries of the same key head lie in the lanes of a vector, since they share keys and values: of
-// one row with seven heads to a key head, seven; of many rows, all. A cell that some lane may not
-// see counts there with a weight of zero, which changes no sum.
+// one row with seven heads to a key head, seven; of many rows, all. Where some lane may not see a
+// cell, nothing is added there.
 
 #include "attention.h"
 
@@ -147,8 +149,9 @@ Floats weigh(int64_t found, Floats most, float * weights) {
 void mix(const Shape & shape, int64_t head, int64_t begin, int64_t found, Floats sum,
          const Scratch & scratch) {
     const char * values = (const char *)shape.v->data + head * shape.v->nb[2];
-    const Floats one = broadcast(1.0f);
-    const Floats share = divide(one, maximum(sum, broadcast(1e-37f)));
+    const Floats share = divide(broadcast(1.0f), maximum(sum, broadcast(1e-37f)));
+    const int64_t used = std::min<int64_t>(kLanes, shape.rows * shape.shared - begin);
+    const uint32_t all = (1u << used) - 1;
     for (int64_t first = 0; first < shape.size; first += kValues) {
         Floats mixed[kValues];
         for (int i = 0; i < kValues; ++i) {
@@ -158,8 +161,10 @@ void mix(const Shape & shape, int64_t head, int64_t begin, int64_t found, Floats
             float value[kValues];
             store(value, brain_halves(values + scratch.cells[at] * shape.v->nb[1] + 2 * first));
             const Floats weight = load(scratch.weights + at * kLanes);
+            const uint32_t lanes = scratch.lanes[at];
             for (int i = 0; i < kValues; ++i) {
-                mixed[i] = multiply_add(weight, broadcast(value[i]), mixed[i]);
+                const Floats more = multiply_add(weight, broadcast(value[i]), mixed[i]);
+                mixed[i] = lanes == all ? more : choose(lanes, more, mixed[i]);
             }
         }
         float by_lane[kValues][kLanes];

@@ -3,8 +3,8 @@
 set(UITWEG_KERNELS ${CMAKE_CURRENT_LIST_DIR})
 function(uitweg_add_kernels)
   # Prompts that are kept on disk are of use only to what computed them: see server/engine/kept.py.
-  file(GLOB files ${UITWEG_KERNELS}/*.cpp ${UITWEG_KERNELS}/*.h)
-  set(digests "")
+  file(GLOB files ${UITWEG_KERNELS}/*.cmake ${UITWEG_KERNELS}/*.cpp ${UITWEG_KERNELS}/*.h)
+  set(digests "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
   foreach(file ${files})
     file(SHA256 ${file} digest)
     string(APPEND digests ${digest})

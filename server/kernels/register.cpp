@@ -59,21 +59,24 @@ ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_t size)
     return buffer;
 }
 
+bool can_multiply(const ggml_tensor * op) {
+    const ggml_tensor *matrix = op->src[0], *x = op->src[1];
+    // A part of a matrix does not lie in one piece here.
+    return kernel_of(matrix) && !matrix->view_src && x->type == GGML_TYPE_F32 &&
+           x->nb[0] == sizeof(float);
+}
+
 class Extra : public ggml::cpu::extra_buffer_type {
   public:
     bool supports_op(ggml_backend_dev_t, const ggml_tensor * op) override {
-        const ggml_tensor *matrix = op->src[0], *x = op->src[1];
-        // A part of a matrix does not lie in one piece here.
-        if (op->op != GGML_OP_MUL_MAT || !is_ours(matrix) || matrix->view_src ||
-            !kernel_of(matrix)) {
-            return false;
-        }
-        const bool here = !x->buffer || ggml_backend_buft_is_host(x->buffer->buft);
-        return here && x->type == GGML_TYPE_F32 && x->nb[0] == sizeof(float);
+        const ggml_tensor * x = op->src[1];
+        return op->op == GGML_OP_MUL_MAT && is_ours(op->src[0]) && can_multiply(op) &&
+               (!x->buffer || ggml_backend_buft_is_host(x->buffer->buft));
     }
 
     ggml::cpu::tensor_traits * get_tensor_traits(const ggml_tensor * op) override {
         if (op->op == GGML_OP_MUL_MAT && is_ours(op->src[0])) {
+            GGML_ASSERT(can_multiply(op));
             return (Kernel *)op->src[0]->extra;
         }
         return op->op == GGML_OP_FLASH_ATTN_EXT ? attention_for(op) : nullptr;
@@ -94,10 +97,15 @@ ggml_backend_buffer_type_t buffer_type() {
 
 ggml_backend_buffer_type_t uitweg_buffer_type() { return uitweg::buffer_type(); }
 
-// What the engine asks, to know which kernels it has: null where there are none.
+// What the engine asks, to know which kernels it has: null where there are none, or where another
+// kind of buffer would take the weights first.
 extern "C" {
 GGML_BACKEND_API const char * uitweg_kernels();
 const char * uitweg_kernels() {
+    const auto & types = ggml_backend_cpu_get_extra_buffer_types();
+    if (types.empty() || types.front() != uitweg::buffer_type()) {
+        return nullptr;
+    }
     return UITWEG_LANES == 16 ? "16 lanes " UITWEG_DIGEST : "8 lanes " UITWEG_DIGEST;
 }
 }

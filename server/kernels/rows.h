@@ -8,11 +8,14 @@
 
 #ifdef UITWEG_LANES
 
+#    include <cmath>
 #    include <cstddef>
+#    include <cstring>
 
 namespace uitweg {
 
 constexpr int kBlock = 32;
+constexpr int32_t kInfinityBits = 0x7f800000;
 constexpr int kMostRows = kLanes == 16 ? 12 : 4;
 
 // What a tile of R rows keeps of 32 values of each.
@@ -38,20 +41,25 @@ void round_row(RowBlock<R> * tile, int row, const float * x, int64_t columns, in
     constexpr int parts = kBlock / kLanes;
     for (int64_t at = 0; at < columns; at += kBlock, ++tile) {
         Floats part[parts];
-        Floats most = zero_floats();
+        Ints most = broadcast(0);
         for (int i = 0; i < parts; ++i) {
             part[i] = load(x + at + i * kLanes);
-            most = maximum(most, magnitude(part[i]));
+            // Without their sign, floats are ordered as the integers that their bits are; and what
+            // is not a number comes after all numbers, so that it is not lost here.
+            most = maximum(most, both(bits_of(part[i]), broadcast(0x7fffffff)));
         }
-        const float peak = largest(most);
-        const Floats factor = broadcast(peak > 1e-30f ? 127.0f / peak : 0.0f);
+        const int32_t bits = largest(most);
+        float peak;
+        std::memcpy(&peak, &bits, sizeof(peak));
+        const bool known = bits < kInfinityBits;
+        const Floats factor = broadcast(known && peak > 1e-30f ? 127.0f / peak : 0.0f);
         int32_t half[2] = {0, 0};
         for (int i = 0; i < parts; ++i) {
-            const Ints rounded = to_ints(multiply(part[i], factor));
+            const Ints rounded = known ? to_ints(multiply(part[i], factor)) : broadcast(0);
             store_as_bytes(tile->values[row] + i * kLanes, rounded);
             half[2 * i / parts] += sum(rounded);
         }
-        tile->scale[row] = peak / 127.0f;
+        tile->scale[row] = known ? peak / 127.0f : NAN;
         tile->scaled_sum[row] = tile->scale[row] * (float)(half[0] + half[1]);
         tile->start[row] = -offset * (half[0] + half[1]);
         tile->half_start[row][0] = -offset * half[0];

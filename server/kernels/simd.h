@@ -34,10 +34,8 @@ inline Floats subtract(Floats a, Floats b) { return _mm512_sub_ps(a, b); }
 inline Floats multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
 inline Floats divide(Floats a, Floats b) { return _mm512_div_ps(a, b); }
 inline Floats maximum(Floats a, Floats b) { return _mm512_max_ps(a, b); }
-inline Floats magnitude(Floats a) { return _mm512_abs_ps(a); }
 // a * b + c, rounded once.
 inline Floats multiply_add(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
-inline float largest(Floats a) { return _mm512_reduce_max_ps(a); }
 inline Floats nearest(Floats a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
@@ -56,6 +54,9 @@ inline Ints both(Ints a, Ints b) { return _mm512_and_si512(a, b); }
 inline Ints either(Ints a, Ints b) { return _mm512_or_si512(a, b); }
 template <int N> inline Ints bits_up(Ints a) { return _mm512_slli_epi16(a, N); }
 template <int N> inline Ints bits_down(Ints a) { return _mm512_srli_epi16(a, N); }
+inline Ints maximum(Ints a, Ints b) { return _mm512_max_epi32(a, b); }
+inline int32_t largest(Ints a) { return _mm512_reduce_max_epi32(a); }
+inline Ints bits_of(Floats a) { return _mm512_castps_si512(a); }
 inline Ints to_ints(Floats a) { return _mm512_cvtps_epi32(a); }
 inline Floats to_floats(Ints a) { return _mm512_cvtepi32_ps(a); }
 inline int32_t sum(Ints a) { return _mm512_reduce_add_epi32(a); }
@@ -100,13 +101,7 @@ inline Floats subtract(Floats a, Floats b) { return _mm256_sub_ps(a, b); }
 inline Floats multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
 inline Floats divide(Floats a, Floats b) { return _mm256_div_ps(a, b); }
 inline Floats maximum(Floats a, Floats b) { return _mm256_max_ps(a, b); }
-inline Floats magnitude(Floats a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
 inline Floats multiply_add(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
-inline float largest(Floats a) {
-    __m128 m = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-    m = _mm_max_ps(m, _mm_movehl_ps(m, m));
-    return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
-}
 inline Floats nearest(Floats a) {
     return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
@@ -129,6 +124,13 @@ inline Ints both(Ints a, Ints b) { return _mm256_and_si256(a, b); }
 inline Ints either(Ints a, Ints b) { return _mm256_or_si256(a, b); }
 template <int N> inline Ints bits_up(Ints a) { return _mm256_slli_epi16(a, N); }
 template <int N> inline Ints bits_down(Ints a) { return _mm256_srli_epi16(a, N); }
+inline Ints maximum(Ints a, Ints b) { return _mm256_max_epi32(a, b); }
+inline int32_t largest(Ints a) {
+    __m128i m = _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
+    return _mm_cvtsi128_si32(_mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1)));
+}
+inline Ints bits_of(Floats a) { return _mm256_castps_si256(a); }
 inline Ints to_ints(Floats a) { return _mm256_cvtps_epi32(a); }
 inline Floats to_floats(Ints a) { return _mm256_cvtepi32_ps(a); }
 inline int32_t sum(Ints a) {

@@ -121,10 +121,9 @@ def test_a_wheel_fits_by_its_platform_tag(engine, monkeypatch, system, machine, 
     assert engine.fits(f"llama_cpp_python-0.3.36-py3-none-{name}.whl") is fits
 
 
-def test_amx_is_left_out_for_gcc_only(engine):
-    assert engine.faulty_amx("#define __AMX_TILE__ 1\n#define __GNUC__ 12")
-    assert not engine.faulty_amx("#define __AMX_TILE__ 1\n#define __clang__ 1")
-    assert not engine.faulty_amx("#define __AVX512F__ 1")
+def test_amx_is_left_out(engine):
+    assert engine.has_amx("#define __AMX_TILE__ 1")
+    assert not engine.has_amx("#define __AVX512F__ 1")
 
 
 def fake(path, body):
@@ -188,6 +187,32 @@ def test_a_build_is_kept_and_not_done_again(engine, monkeypatch, tmp_path, capsy
     assert "Building llama.cpp for this CPU: done in" in capsys.readouterr().err
     assert engine.wheel(python, tmp_path) == engine.built(python, tmp_path) == wheel
     assert capsys.readouterr().err == ""
+
+
+def test_a_variable_that_a_build_follows_is_another_wheel(engine, monkeypatch, tmp_path):
+    before, _ = engine.plan(tmp_path)
+    monkeypatch.setenv("CMAKE_ARGS", "-DGGML_NATIVE=OFF")
+    assert engine.plan(tmp_path)[0] != before
+
+
+@linux
+@pytest.mark.parametrize("why", ["no compiler", "no such header"])
+def test_a_ready_made_wheel_is_taken_where_none_can_be_built(
+    engine, script, page, monkeypatch, tmp_path, capsys, why
+):
+    python = fake(tmp_path / "python", BUILDER)
+    if why == "no compiler":
+        monkeypatch.setattr(engine, "find_compiler", lambda: None)
+    else:
+        (tmp_path / "fail").touch()
+    monkeypatch.setattr(engine, "prebuilt", lambda folder: None)
+    with pytest.raises(script("steps").SetupError, match=f"{why}|no C"):
+        engine.wheel(python, tmp_path)
+    monkeypatch.setattr(engine, "prebuilt", lambda folder: folder / NAME)
+    assert engine.wheel(python, tmp_path).name == NAME
+    said = capsys.readouterr().err
+    assert "several times slower" in said
+    assert why in said or "build-essential" in said
 
 
 def test_a_build_that_fails_is_not_kept(engine, script, tmp_path):

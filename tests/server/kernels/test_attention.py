@@ -92,6 +92,18 @@ def test_what_nobody_sees_is_not_looked_at(ggml):
     assert np.array_equal(ggml.attention(q, k, v, visible, scale=0.125), clean)
 
 
+@pytest.mark.parametrize("value", [0x7F80, 0x7FC0])
+def test_a_value_that_is_no_number_spoils_only_those_who_see_it(ggml, value):
+    q, k, v = inputs(4, 40)
+    visible = np.ones((4, 40), bool)
+    visible[[0, 2], 7] = False
+    clean = ggml.attention(q, k, v, visible, scale=0.125)
+    v[7] = value
+    found = ggml.attention(q, k, v, visible, scale=0.125)
+    assert np.array_equal(found[[0, 2]], clean[[0, 2]])
+    assert not np.isfinite(found[[1, 3]]).any()
+
+
 def test_a_row_that_sees_nothing_is_zero(ggml):
     q, k, v = inputs(3, 32)
     visible = np.ones((3, 32), bool)

@@ -79,3 +79,15 @@ def test_rows_of_extreme_size(ggml, value):
         found = ggml.product(kind, matrix, shape, x, ours=True)
         assert np.isfinite(found).all()
         assert np.array_equal(found[::2], ggml.product(kind, matrix, shape, x[::2], ours=True))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [0, 15, 16, 31])
+def test_what_is_not_a_number_shows_in_its_row_and_nowhere_else(ggml, value, place):
+    for kind in FORMATS:
+        matrix, shape, x = case(ggml, kind, 16, 3)
+        clean = ggml.product(kind, matrix, shape, x, ours=True)
+        x[1, 64 + place] = value
+        found = ggml.product(kind, matrix, shape, x, ours=True)
+        assert np.isnan(found[1]).all()
+        assert np.array_equal(found[::2], clean[::2])
