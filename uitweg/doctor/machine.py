@@ -70,7 +70,10 @@ def _venv() -> Check:
 def _engine() -> Iterator[Check]:
     """The engine, and the compiler where it has still to be built."""
     # In a process of its own: one that is built for another CPU ends it instead of raising.
-    code = "import llama_cpp; print(llama_cpp.__version__)"
+    code = (
+        "import llama_cpp; from server.engine.native import native; "
+        "print(llama_cpp.__version__); print(native().kernels or '')"
+    )
     command = [sys.executable, "-W", "ignore", "-c", code]
     tried = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
     if tried.returncode:
@@ -82,8 +85,14 @@ def _engine() -> Iterator[Check]:
         else:
             where = "xcode-select --install" if sys.platform == "darwin" else "apt install g++"
             yield Check("compiler", "wrong", "no C++ compiler", f"Install one: {where}")
+        return
+    version, kernels, *_ = [*tried.stdout.splitlines(), ""]
+    if kernels:
+        wide = kernels.partition(" ")[0]
+        yield Check("engine", "ok", f"llama-cpp-python {version}, our kernels, {wide} lanes")
     else:
-        yield Check("engine", "ok", f"llama-cpp-python {tried.stdout.strip()}")
+        advice = "Ours need x86-64 with AVX2, and a C++ compiler when ./scripts/start builds them."
+        yield Check("engine", "note", f"llama-cpp-python {version}, its own kernels", advice)
 
 
 def _memory() -> Check:

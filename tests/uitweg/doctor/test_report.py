@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from server.engine.native import native
 from uitweg.config import Ports, user_file
 from uitweg.doctor.ports import check_ports, holder
 
@@ -34,6 +35,7 @@ def test_nothing_is_wrong(home, ports, no_models, uitweg):
     assert "Nothing is wrong." in said.out
     assert "none is here yet" in said.out
     assert "yes, it called list_files" in said.out
+    assert ("our kernels" in said.out) == (native().kernels is not None)
 
 
 def test_a_damaged_model_and_a_damaged_store(home, ports, no_models, uitweg):
